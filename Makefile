@@ -1,0 +1,71 @@
+# Front door. Each target installs what it lacks (scripts/setup.sh), configures and builds.
+#   make run [TEXT=file] [OUT=directory] [ARGS=...]
+
+BUILD := build
+JOBS  := $(shell nproc 2>/dev/null || echo 2)
+OUT   ?= runs/demo-$(shell date +%Y%m%d-%H%M%S)
+PREFIX ?= /usr/local
+
+SETUP     := scripts/setup.sh
+CONFIGURE := cmake --preset release --log-level=WARNING
+CTEST     := ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS)
+
+SOURCES := git ls-files --cached --others --exclude-standard
+# Files that git still lists but that are gone from disk are skipped.
+EXISTING := while IFS= read -r f; do [ -f "$$f" ] && printf '%s\0' "$$f"; done; true
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test check-long bench bench-peers format lint install clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build ## build, then train and compare on a small text: TEXT=file takes your own, OUT=directory
+	$(BUILD)/dsf demo $(if $(TEXT),--text "$(TEXT)") --out "$(OUT)" $(ARGS)
+
+build: ## the program, build/dsf
+	@$(SETUP) build
+	@$(CONFIGURE) >/dev/null
+	@cmake --build $(BUILD) --target dsf_cli
+
+test: build-tests ## all tests but the long ones
+	$(CTEST) -LE '^long$$'
+
+check-long: build-tests ## the tests that take minutes to hours
+	$(CTEST) -L '^long$$'
+
+.PHONY: build-tests
+build-tests:
+	@$(SETUP) build test
+	@$(CONFIGURE) -DDSF_BUILD_TESTS=ON >/dev/null
+	@cmake --build $(BUILD)
+
+bench: ## speed of every training method, in ARGS the options of `dsf bench step`
+	@$(SETUP) build bench
+	@$(CONFIGURE) -DDSF_BUILD_BENCH=ON >/dev/null
+	@cmake --build $(BUILD)
+	$(BUILD)/dsf bench step $(ARGS)
+
+bench-peers: build ## the same training step in PyTorch, in ARGS the options of scripts/bench_peers.py
+	@$(SETUP) peers
+	scripts/bench_peers.py --dsf $(BUILD)/dsf $(ARGS)
+
+format: ## rewrite the sources as .clang-format says
+	@$(SETUP) lint
+	@$(SOURCES) '*.cc' '*.h' | { $(EXISTING); } | xargs -0 -r clang-format -i
+
+lint: ## clang-format, clang-tidy and bash -n; changes nothing
+	@$(SETUP) build test lint
+	@$(CONFIGURE) -DDSF_BUILD_TESTS=ON >/dev/null
+	@cmake --build $(BUILD) --target dsf_version
+	@$(SOURCES) '*.cc' '*.h' | { $(EXISTING); } | xargs -0 -r clang-format --dry-run -Werror
+	@$(SOURCES) '*.sh' .ci/run | { $(EXISTING); } | xargs -0 -r -n1 bash -n
+	@$(SOURCES) 'dsf/*.cc' 'apps/*.cc' | { $(EXISTING); } | \
+	  xargs -0 -r -n2 -P$(JOBS) scripts/tidy.sh $(BUILD)
+	@echo "lint: clean"
+
+install: build ## install under PREFIX (/usr/local)
+	cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+clean: ## remove the build directories
+	rm -rf build build-debug build-asan build-tsan

@@ -1,0 +1,61 @@
+# Every library that dsf links to. Included by CMakeLists.txt and by the installed dsfConfig.cmake;
+# both have set CMAKE_FIND_PACKAGE_NAME, which find_dependency() reads.
+
+include(CMakeFindDependencyMacro)
+
+find_dependency(Threads)
+find_dependency(ZLIB)
+find_dependency(fmt CONFIG)
+find_dependency(spdlog CONFIG)
+find_dependency(nlohmann_json CONFIG)
+find_dependency(tomlplusplus CONFIG)
+find_dependency(OpenMP COMPONENTS CXX)
+find_dependency(kissfft CONFIG COMPONENTS SHARED)
+find_dependency(PkgConfig)
+
+foreach(dsf_module_ "HWY;libhwy;libhwy-contrib" "SENTENCEPIECE;sentencepiece" "XXHASH;libxxhash")
+  list(POP_FRONT dsf_module_ dsf_prefix_)
+  if(NOT TARGET PkgConfig::DSF_${dsf_prefix_})
+    pkg_check_modules(DSF_${dsf_prefix_} QUIET IMPORTED_TARGET GLOBAL ${dsf_module_})
+  endif()
+  if(NOT TARGET PkgConfig::DSF_${dsf_prefix_})
+    list(JOIN dsf_module_ ", " dsf_names_)
+    set(dsf_FOUND FALSE)
+    set(dsf_NOT_FOUND_MESSAGE "pkg-config does not know ${dsf_names_}")
+  endif()
+endforeach()
+unset(dsf_module_)
+unset(dsf_prefix_)
+
+# oneDNN 2 or 3. Not through its own package file: Debian's asks for the OpenCL headers, which
+# nothing here uses.
+find_path(DSF_DNNL_INCLUDE_DIR NAMES oneapi/dnnl/dnnl.hpp)
+find_library(DSF_DNNL_LIBRARY NAMES dnnl)
+mark_as_advanced(DSF_DNNL_INCLUDE_DIR DSF_DNNL_LIBRARY)
+if(DSF_DNNL_INCLUDE_DIR AND DSF_DNNL_LIBRARY)
+  if(NOT TARGET dsf_deps::dnnl)
+    add_library(dsf_deps::dnnl UNKNOWN IMPORTED GLOBAL)
+    set_target_properties(dsf_deps::dnnl PROPERTIES
+      IMPORTED_LOCATION "${DSF_DNNL_LIBRARY}"
+      INTERFACE_INCLUDE_DIRECTORIES "${DSF_DNNL_INCLUDE_DIR}")
+  endif()
+else()
+  set(dsf_FOUND FALSE)
+  set(dsf_NOT_FOUND_MESSAGE "oneDNN is missing (Debian package libdnnl-dev)")
+endif()
+
+# The OpenMP run time without its compile flag, which only kernels/gemm*.cc gets.
+if(NOT TARGET dsf_deps::openmp)
+  add_library(dsf_deps::openmp INTERFACE IMPORTED GLOBAL)
+  set_target_properties(dsf_deps::openmp PROPERTIES
+    INTERFACE_LINK_LIBRARIES "${OpenMP_CXX_LIBRARIES}"
+    INTERFACE_INCLUDE_DIRECTORIES "${OpenMP_CXX_INCLUDE_DIRS}")
+endif()
+
+if(DSF_WITH_MPI)
+  find_dependency(MPI COMPONENTS CXX)
+endif()
+
+if(dsf_FIND_REQUIRED AND DEFINED dsf_FOUND AND NOT dsf_FOUND)
+  message(FATAL_ERROR "dsf: ${dsf_NOT_FOUND_MESSAGE}. scripts/setup.sh installs what is missing.")
+endif()

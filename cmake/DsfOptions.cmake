@@ -1,0 +1,10 @@
+# What a user may choose. Tests and benchmarks are on by default where their library is installed.
+
+find_package(GTest CONFIG QUIET)
+find_package(benchmark CONFIG QUIET)
+
+option(DSF_BUILD_TESTS "Build the tests (needs GoogleTest)" "${GTest_FOUND}")
+option(DSF_BUILD_BENCH "Build the kernel benchmarks (needs Google Benchmark)" "${benchmark_FOUND}")
+option(DSF_WERROR "Treat compiler warnings as errors" OFF)
+option(DSF_WITH_MPI "Train on several machines through MPI" OFF)
+set(DSF_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")

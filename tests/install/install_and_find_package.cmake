@@ -1,0 +1,42 @@
+# Installs the build into a fresh prefix, then builds and runs examples/embed against it alone.
+
+set(work "${BINARY_DIR}/tests/install")
+set(prefix "${work}/prefix")
+file(REMOVE_RECURSE "${work}")
+
+function(run)
+  execute_process(COMMAND ${ARGN}
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nfailed (${result}):\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+run("${CMAKE_COMMAND}" --install "${BINARY_DIR}" --prefix "${prefix}")
+run("${CMAKE_COMMAND}" -S "${SOURCE_DIR}/examples/embed" -B "${work}/embed" -G "${GENERATOR}"
+    "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
+    "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}")
+run("${CMAKE_COMMAND}" --build "${work}/embed")
+run("${work}/embed/embed")
+if(NOT output MATCHES "${VERSION}")
+  message(FATAL_ERROR "embed did not print version ${VERSION}:\n${output}")
+endif()
+
+# Nothing in the prefix may lead back to the tree it was built from.
+file(GLOB package_files "${prefix}/lib*/cmake/dsf/*.cmake" "${prefix}/lib/*/cmake/dsf/*.cmake")
+if(NOT package_files)
+  message(FATAL_ERROR "no package files under ${prefix}")
+endif()
+foreach(file IN LISTS package_files)
+  file(READ "${file}" text)
+  string(FIND "${text}" "${SOURCE_DIR}/" position)
+  if(NOT position EQUAL -1)
+    message(FATAL_ERROR "${file} names the source tree ${SOURCE_DIR}")
+  endif()
+endforeach()
+
+if(EXISTS "${BINARY_DIR}/dsf")
+  run("${prefix}/bin/dsf" --version)
+endif()

@@ -1,0 +1,218 @@
+// Includes point one way:
+//
+//   base <- kernels <- cells <- feedback <- layers <- model <- train <- experiment <- apps
+//   optim, data, dist: may use base and kernels; used by train and above
+//
+// and each foreign library is known to one place only. This test reads the sources as text, and
+// proves on made-up files that it would notice.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::array<std::string_view, 9> kChain = {
+    "base", "kernels", "cells", "feedback", "layers", "model", "train", "experiment", "apps"};
+constexpr std::array<std::string_view, 3> kSideRooms = {"optim", "data", "dist"};
+
+// Which files may include a foreign header; `header` and `files` are regular expressions.
+struct ForeignRule {
+  std::string_view header;
+  std::string_view files;
+  std::string_view owner;
+};
+// oneDNN, and OpenMP for its threads: gemm* works with it, onednn_* shows it as a peer to measure
+// against.
+constexpr std::array<ForeignRule, 6> kForeignRules = {{
+    {R"((oneapi/dnnl/|dnnl).*)", R"(dsf/kernels/(gemm|onednn_).*)", "dsf/kernels/{gemm,onednn_}*"},
+    {R"(omp\.h)", R"(dsf/kernels/(gemm|onednn_).*)", "dsf/kernels/{gemm,onednn_}*"},
+    {R"(mpi\.h)", R"(dsf/dist/.*)", "dsf/dist"},
+    {R"(CLI/.*|CLI11\.hpp)", R"(apps/dsf/.*)", "apps/dsf"},
+    {R"(hwy/.*)", R"(dsf/kernels/.*)", "dsf/kernels"},
+    {R"((kissfft/)?kiss_?fft.*)", R"(dsf/kernels/.*)", "dsf/kernels"},
+}};
+
+bool matches(const std::string& text, std::string_view pattern) {
+  return std::regex_match(text, std::regex(pattern.begin(), pattern.end()));
+}
+
+bool is_side_room(std::string_view room) {
+  return std::find(kSideRooms.begin(), kSideRooms.end(), room) != kSideRooms.end();
+}
+
+// Position in the chain, -1 for a room that is not in it.
+int rank_of(std::string_view room) {
+  const auto* it = std::find(kChain.begin(), kChain.end(), room);
+  return it == kChain.end() ? -1 : static_cast<int>(it - kChain.begin());
+}
+
+// "dsf/cells/gru.h" -> "cells", "apps/dsf/main.cc" -> "apps", anything else -> "".
+std::string room_of(const std::string& path) {
+  if (path.starts_with("apps/")) return "apps";
+  std::smatch match;
+  static const std::regex in_room(R"(dsf/([^/]+)/.*)");
+  return std::regex_match(path, match, in_room) ? match[1].str() : "";
+}
+
+bool may_include(const std::string& from, const std::string& to) {
+  if (from == to) return true;
+  if (is_side_room(from)) return to == "base" || to == "kernels";
+  if (is_side_room(to)) return rank_of(from) >= rank_of("train");
+  return rank_of(to) < rank_of(from);
+}
+
+// What is wrong with `file` including `header`, or nothing. Both are written from the root.
+std::optional<std::string> objection(const std::string& file, const std::string& header) {
+  for (const ForeignRule& rule : kForeignRules) {
+    if (matches(header, rule.header) && !matches(file, rule.files)) {
+      return "only " + std::string(rule.owner) + " may include it";
+    }
+  }
+  const std::string from = room_of(file);
+  if (!is_side_room(from) && rank_of(from) < 0) return "the file lies in no known room";
+  if (header.find("../") != std::string::npos || header.starts_with("./")) {
+    return "write it from the root, as dsf/<room>/<file>.h";
+  }
+  if (!header.starts_with("dsf/") && !header.starts_with("apps/")) return std::nullopt;
+  const std::string to = room_of(header);
+  if (!is_side_room(to) && rank_of(to) < 0) return "it names no known room";
+  if (!may_include(from, to)) return from + " may not include " + to;
+  return std::nullopt;
+}
+
+// One line "file:line: header: objection" for each wrong include under root/dsf and root/apps.
+std::vector<std::string> check_tree(const fs::path& root) {
+  static const std::regex include_line(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)");
+  std::vector<std::string> found;
+  for (const char* top : {"dsf", "apps"}) {
+    if (!fs::is_directory(root / top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      if (!entry.is_regular_file()) continue;
+      if (!matches(entry.path().extension().string(), R"(\.(h|hpp|cc|cpp|inc))")) continue;
+      const std::string file = entry.path().lexically_relative(root).generic_string();
+      std::ifstream in(entry.path());
+      std::string line;
+      for (int number = 1; std::getline(in, line); ++number) {
+        std::smatch match;
+        if (!std::regex_match(line, match, include_line)) continue;
+        std::string header = match[2].str();
+        // "gru.h" beside the file is the same header as "dsf/cells/gru.h".
+        const fs::path beside = entry.path().parent_path() / header;
+        if (match[1] == "\"" && fs::exists(beside) && header.find("../") == std::string::npos) {
+          header = beside.lexically_relative(root).generic_string();
+        }
+        if (const auto what = objection(file, header)) {
+          found.push_back(file + ":" + std::to_string(number) + ": " + header + ": " + *what);
+        }
+      }
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TEST(Layering, IncludesOfThisTreePointOneWay) {
+  ASSERT_TRUE(fs::is_directory(fs::path(DSF_SOURCE_DIR) / "dsf")) << DSF_SOURCE_DIR;
+  EXPECT_THAT(check_tree(DSF_SOURCE_DIR), IsEmpty());
+}
+
+// --- the check itself ---------------------------------------------------------------------------
+
+struct Case {
+  std::string file;
+  std::string header;
+};
+
+TEST(Layering, AllowedIncludesGetNoObjection) {
+  const std::vector<Case> cases = {{"dsf/base/rng.cc", "dsf/base/rng.h"},
+                                   {"dsf/base/rng.cc", "vector"},
+                                   {"dsf/kernels/scan.cc", "dsf/base/view.h"},
+                                   {"dsf/kernels/scan.cc", "hwy/highway.h"},
+                                   {"dsf/kernels/fft.cc", "kissfft/kiss_fftr.h"},
+                                   {"dsf/kernels/gemm.cc", "oneapi/dnnl/dnnl.hpp"},
+                                   {"dsf/kernels/gemm_bf16.cc", "omp.h"},
+                                   {"dsf/kernels/onednn_rnn.cc", "oneapi/dnnl/dnnl.hpp"},
+                                   {"dsf/kernels/onednn_rnn.cc", "omp.h"},
+                                   {"dsf/feedback/bptt.cc", "dsf/cells/cell.h"},
+                                   {"dsf/layers/recurrent.cc", "dsf/feedback/diagonal.h"},
+                                   {"dsf/optim/adam.cc", "dsf/kernels/elementwise.h"},
+                                   {"dsf/data/corpus.cc", "dsf/base/error.h"},
+                                   {"dsf/dist/mpi.cc", "mpi.h"},
+                                   {"dsf/train/trainer.cc", "dsf/optim/adam.h"},
+                                   {"dsf/experiment/grid.cc", "dsf/data/corpus.h"},
+                                   {"apps/dsf/main.cc", "CLI/CLI.hpp"},
+                                   {"apps/dsf/main.cc", "apps/dsf/cmd_train.h"},
+                                   {"apps/dsf/cmd_train.cc", "dsf/dist/communicator.h"}};
+  for (const auto& [file, header] : cases) {
+    EXPECT_EQ(objection(file, header), std::nullopt) << file << " includes " << header;
+  }
+}
+
+TEST(Layering, WrongIncludesGetAnObjection) {
+  const std::vector<Case> cases = {{"dsf/base/rng.cc", "dsf/kernels/scan.h"},
+                                   {"dsf/kernels/scan.cc", "dsf/cells/gru.h"},
+                                   {"dsf/cells/gru.cc", "dsf/feedback/diagonal.h"},
+                                   {"dsf/feedback/bptt.cc", "dsf/layers/recurrent.h"},
+                                   {"dsf/layers/mlp.cc", "dsf/model/model.h"},
+                                   {"dsf/model/model.cc", "dsf/train/trainer.h"},
+                                   {"dsf/train/trainer.cc", "dsf/experiment/grid.h"},
+                                   {"dsf/experiment/grid.cc", "apps/dsf/cmd_train.h"},
+                                   {"dsf/optim/adam.cc", "dsf/model/parameters.h"},
+                                   {"dsf/optim/adam.cc", "dsf/data/corpus.h"},
+                                   {"dsf/data/corpus.cc", "dsf/dist/communicator.h"},
+                                   {"dsf/model/model.cc", "dsf/optim/adam.h"},
+                                   {"dsf/layers/mlp.cc", "dsf/data/corpus.h"},
+                                   {"dsf/base/rng.cc", "dsf/dist/communicator.h"},
+                                   {"dsf/kernels/scan.cc", "dnnl.hpp"},
+                                   {"dsf/experiment/bench_layer.cc", "dnnl.hpp"},
+                                   {"dsf/kernels/scan.cc", "omp.h"},
+                                   {"dsf/layers/mlp.cc", "oneapi/dnnl/dnnl.hpp"},
+                                   {"dsf/train/trainer.cc", "mpi.h"},
+                                   {"dsf/train/trainer.cc", "CLI/CLI.hpp"},
+                                   {"dsf/cells/gru.cc", "hwy/highway.h"},
+                                   {"dsf/feedback/fft.cc", "kiss_fft.h"},
+                                   {"dsf/feedback/fft.cc", "kissfft/kissfft.hh"},
+                                   {"dsf/kernels/scan.cc", "../cells/gru.h"},
+                                   {"dsf/attic/old.cc", "vector"},
+                                   {"dsf/train/trainer.cc", "dsf/attic/old.h"}};
+  for (const auto& [file, header] : cases) {
+    EXPECT_NE(objection(file, header), std::nullopt) << file << " includes " << header;
+  }
+}
+
+TEST(Layering, BadTreeIsReportedByFileAndLine) {
+  const fs::path root =
+      fs::path(::testing::TempDir()) / ("dsf_layering_" + std::to_string(getpid()));
+  fs::remove_all(root);
+  const auto write = [&root](const std::string& file, const std::string& text) {
+    fs::create_directories((root / file).parent_path());
+    std::ofstream(root / file) << text;
+  };
+  write("dsf/cells/gru.h", "#pragma once\n");
+  write("dsf/cells/gru.cc", "#include \"gru.h\"\n#include \"dsf/base/view.h\"\n");
+  write("dsf/kernels/scan.cc", "// scan\n  #  include  \"dsf/cells/gru.h\"  // no\n");
+  write("dsf/train/trainer.h", "#pragma once\n#include <vector>\n\n#include <mpi.h>\n");
+  write("dsf/train/notes.md", "#include \"apps/dsf/cmd_train.h\"\n");
+  EXPECT_THAT(check_tree(root),
+              ElementsAre(HasSubstr("dsf/kernels/scan.cc:2: dsf/cells/gru.h: kernels may not"),
+                          HasSubstr("dsf/train/trainer.h:4: mpi.h: only dsf/dist")));
+  fs::remove_all(root);
+}
+
+}  // namespace
