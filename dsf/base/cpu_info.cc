@@ -1,0 +1,78 @@
+#include "dsf/base/cpu_info.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <array>
+#include <cstring>
+
+namespace dsf {
+
+#if defined(__x86_64__)
+
+namespace {
+
+struct Registers {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+};
+
+Registers cpuid(unsigned leaf, unsigned subleaf = 0) {
+  Registers r;
+  if (__get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d) == 0) return {};
+  return r;
+}
+
+bool bit(unsigned value, unsigned position) { return ((value >> position) & 1U) != 0; }
+
+}  // namespace
+
+std::string cpu_name() {
+  constexpr unsigned kFirstLeaf = 0x80000002U;
+  std::array<char, 3 * sizeof(Registers) + 1> text{};
+  for (unsigned i = 0; i < 3; ++i) {
+    const Registers r = cpuid(kFirstLeaf + i);
+    std::memcpy(text.data() + i * sizeof(Registers), &r, sizeof(Registers));
+  }
+  std::string name(text.data());
+  const std::size_t first = name.find_first_not_of(' ');
+  if (first == std::string::npos) return "unknown";
+  return name.substr(first, name.find_last_not_of(' ') - first + 1);
+}
+
+// Bit numbers: Intel SDM, volume 2A, CPUID.
+std::vector<std::string> cpu_features() {
+  const Registers basic = cpuid(1);
+  const Registers extended = cpuid(7, 0);
+  const Registers more = cpuid(7, 1);
+  struct Feature {
+    const char* name;
+    bool present;
+  };
+  const std::array<Feature, 9> all = {{{"avx", bit(basic.c, 28)},
+                                       {"fma", bit(basic.c, 12)},
+                                       {"avx2", bit(extended.b, 5)},
+                                       {"avx512f", bit(extended.b, 16)},
+                                       {"avx512_vnni", bit(extended.c, 11)},
+                                       {"avx512_bf16", bit(more.a, 5)},
+                                       {"amx_tile", bit(extended.d, 24)},
+                                       {"amx_bf16", bit(extended.d, 22)},
+                                       {"amx_int8", bit(extended.d, 25)}}};
+  std::vector<std::string> present;
+  for (const Feature& feature : all) {
+    if (feature.present) present.emplace_back(feature.name);
+  }
+  return present;
+}
+
+#else
+
+std::string cpu_name() { return "unknown"; }
+std::vector<std::string> cpu_features() { return {}; }
+
+#endif
+
+}  // namespace dsf

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dsf {
+
+/// As the CPU calls itself, or "unknown".
+std::string cpu_name();
+
+/// The instruction sets that matter to dsf and that this CPU has: "avx2", "avx512f", "amx_bf16",
+/// ...
+std::vector<std::string> cpu_features();
+
+}  // namespace dsf

@@ -1,0 +1,144 @@
+#include "dsf/base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "dsf/base/error.h"
+
+namespace dsf {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(std::string_view what, const fs::path& path, int error) {
+  throw IoError(
+      fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(error)));
+}
+
+int open_or_fail(const fs::path& path, int flags, std::string_view what) {
+  constexpr mode_t kMode = 0666;  // the umask takes away from it
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, kMode);
+  if (descriptor < 0) fail(what, path, errno);
+  return descriptor;
+}
+
+void write_all(int descriptor, const void* data, std::size_t size, const fs::path& path) {
+  const char* next = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = ::write(descriptor, next, size);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail("write", path, errno);
+    }
+    next += written;
+    size -= static_cast<std::size_t>(written);
+  }
+}
+
+fs::path directory_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  const int descriptor = open_or_fail(path, O_RDONLY, "open");
+  std::string contents;
+  struct stat info {};
+  if (::fstat(descriptor, &info) == 0) contents.reserve(static_cast<std::size_t>(info.st_size));
+  constexpr std::size_t kPiece = 1U << 20U;
+  while (true) {
+    const std::size_t before = contents.size();
+    contents.resize(before + kPiece);
+    const ssize_t got = ::read(descriptor, contents.data() + before, kPiece);
+    const int error = errno;
+    contents.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got == 0) break;
+    if (got < 0 && error != EINTR) {
+      ::close(descriptor);
+      fail("read", path, error);
+    }
+  }
+  ::close(descriptor);
+  return contents;
+}
+
+FileWriter::FileWriter(const fs::path& path)
+    : path_(path), descriptor_(open_or_fail(path, O_WRONLY | O_CREAT | O_TRUNC, "create")) {}
+
+FileWriter::~FileWriter() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void FileWriter::write(const void* data, std::size_t size) {
+  write_all(descriptor_, data, size, path_);
+  hasher_.update(data, size);
+  bytes_ += size;
+}
+
+void FileWriter::finish() {
+  if (::fsync(descriptor_) != 0) fail("sync", path_, errno);
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) fail("close", path_, errno);
+}
+
+AppendFile::AppendFile(const fs::path& path)
+    : path_(path), descriptor_(open_or_fail(path, O_WRONLY | O_CREAT | O_APPEND, "open")) {}
+
+AppendFile::~AppendFile() { ::close(descriptor_); }
+
+void AppendFile::append(std::string_view text) {
+  write_all(descriptor_, text.data(), text.size(), path_);
+}
+
+DirectoryLock::DirectoryLock(const fs::path& directory)
+    : descriptor_(open_or_fail(directory, O_RDONLY | O_DIRECTORY, "open")) {
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+  const int error = errno;
+  ::close(descriptor_);
+  if (error != EWOULDBLOCK) fail("lock", directory, error);
+  throw UsageError(fmt::format("{} is in use by another process; wait for it or choose another",
+                               directory.string()));
+}
+
+DirectoryLock::~DirectoryLock() { ::close(descriptor_); }
+
+void sync_directory(const fs::path& directory) {
+  const int descriptor = open_or_fail(directory, O_RDONLY | O_DIRECTORY, "open");
+  const int synced = ::fsync(descriptor);
+  const int error = errno;
+  ::close(descriptor);
+  if (synced != 0) fail("sync", directory, error);
+}
+
+void rename_file(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    fail("rename " + from.string() + " to", to, errno);
+  }
+}
+
+void replace_file(const fs::path& path, std::string_view contents) {
+  const fs::path beside = path.string() + ".tmp";
+  FileWriter writer(beside);
+  writer.write(contents);
+  writer.finish();
+  rename_file(beside, path);
+  sync_directory(directory_of(path));
+}
+
+void replace_symlink(const fs::path& target, const fs::path& link) {
+  const fs::path beside = link.string() + ".tmp";
+  ::unlink(beside.c_str());
+  if (::symlink(target.c_str(), beside.c_str()) != 0) fail("create the link", beside, errno);
+  rename_file(beside, link);
+  sync_directory(directory_of(link));
+}
+
+}  // namespace dsf

@@ -1,0 +1,84 @@
+#include "dsf/base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace dsf {
+namespace {
+
+std::mutex terminal_mutex;
+bool live_line_shown = false;
+
+spdlog::logger& logger() {
+  static const std::unique_ptr<spdlog::logger> instance = [] {
+    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+    sink->set_pattern("%v");
+    return std::make_unique<spdlog::logger>("dsf", std::move(sink));
+  }();
+  return *instance;
+}
+
+void write_stderr(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+void erase_live_line() {
+  if (!live_line_shown) return;
+  write_stderr("\r\033[K");
+  std::fflush(stderr);
+  live_line_shown = false;
+}
+
+void log_message(spdlog::level::level_enum level, std::string_view prefix,
+                 std::string_view message) {
+  const std::lock_guard lock(terminal_mutex);
+  erase_live_line();
+  logger().log(level, "{}{}", prefix, message);
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  constexpr std::size_t kUsual = 80;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsual;
+  return size.ws_col;
+}
+
+}  // namespace
+
+void log_info(std::string_view message) { log_message(spdlog::level::info, "", message); }
+
+void log_warning(std::string_view message) {
+  log_message(spdlog::level::warn, "warning: ", message);
+}
+
+void log_error(std::string_view message) { log_message(spdlog::level::err, "error: ", message); }
+
+bool terminal_is_live() {
+  static const bool live = [] {
+    const char* term = std::getenv("TERM");
+    return isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
+  }();
+  return live;
+}
+
+void show_live_line(std::string_view text) {
+  const std::lock_guard lock(terminal_mutex);
+  // A line that wraps cannot be rewritten in place.
+  const std::string_view fitting = text.substr(0, terminal_width() - 1);
+  write_stderr("\r\033[K");
+  write_stderr(fitting);
+  std::fflush(stderr);
+  live_line_shown = true;
+}
+
+void clear_live_line() {
+  const std::lock_guard lock(terminal_mutex);
+  erase_live_line();
+}
+
+}  // namespace dsf
