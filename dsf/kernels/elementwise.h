@@ -1,0 +1,27 @@
+#pragma once
+
+// Elementwise operations and column sums on matrix views. All are parallel. x and y have equal
+// shapes and share no memory.
+
+#include "dsf/base/buffer.h"
+#include "dsf/base/view.h"
+
+namespace dsf {
+
+/// y += x
+void add(ConstMatrixF x, MatrixF y);
+
+/// y += 1 bias^T: `bias` [y.cols] is added to every row.
+void add_bias(const float* bias, MatrixF y);
+
+/// sums[j] += sum_i x(i, j), `sums` [x.cols]. Rows are summed in chunks of fixed size, the chunks
+/// are added in order. `work` grows to one row a chunk; its content means nothing between calls.
+void column_sums(ConstMatrixF x, Buffer<float>& work, float* sums);
+
+/// y = x
+void copy(ConstMatrixF x, MatrixF y);
+
+/// y = value everywhere.
+void fill(float value, MatrixF y);
+
+}  // namespace dsf

@@ -1,0 +1,221 @@
+#include "dsf/kernels/gates_gru.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "dsf/kernels/gates_gru.cc"
+#include "hwy/foreach_target.h"  // must come before highway.h
+
+#include "dsf/kernels/activation-inl.h"
+#include "dsf/kernels/simd_loop-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dsf::HWY_NAMESPACE {
+
+// sigmoid(p + b_ih + q + b_hh), the gates r and z of both variants.
+template <class Tag>
+HWY_INLINE hn::Vec<Tag> gate_value(Tag d, const float* p, const float* b_ih, const float* q,
+                                   const float* b_hh) {
+  const auto from_input = hn::Add(hn::LoadU(d, p), hn::LoadU(d, b_ih));
+  return sigmoid(d, hn::Add(from_input, hn::Add(hn::LoadU(d, q), hn::LoadU(d, b_hh))));
+}
+
+// (1 - z) n + z h_{t-1}
+template <class V>
+HWY_INLINE V new_state(V z, V n, V h_previous) {
+  return hn::MulAdd(z, hn::Sub(h_previous, n), n);
+}
+
+// What both variants' backward passes share: stores d_z over z, adds g z to g_{t-1} where it is
+// wanted, returns d_n.
+template <class Tag>
+HWY_INLINE hn::Vec<Tag> backward_of_state(Tag d, const float* g_place, const float* h_previous,
+                                          float* z_place, const float* n_place, float* g_previous) {
+  const auto g = hn::LoadU(d, g_place);
+  const auto z = hn::LoadU(d, z_place);
+  const auto n = hn::LoadU(d, n_place);
+  const auto dz = hn::Mul(g, hn::Sub(hn::LoadU(d, h_previous), n));
+  hn::StoreU(hn::Mul(dz, sigmoid_slope(d, z)), d, z_place);
+  if (g_previous != nullptr) {
+    hn::StoreU(hn::MulAdd(g, z, hn::LoadU(d, g_previous)), d, g_previous);
+  }
+  const auto dn = hn::Mul(g, hn::Sub(hn::Set(d, 1.0F), z));
+  return hn::Mul(dn, tanh_slope(d, n));
+}
+
+// The place of column j in a row that may not be wanted at all.
+HWY_INLINE float* at(float* row, dim_t j) { return row == nullptr ? nullptr : row + j; }
+
+HWY_INLINE float* row_or_null(MatrixF m, dim_t i) { return m.empty() ? nullptr : m.row(i); }
+
+void after_forward(ConstMatrixF recurrent, ConstMatrixF h_previous, const float* b_ih,
+                   const float* b_hh, MatrixF gates, MatrixF recurrent_n, MatrixF h) {
+  const dim_t D = h.cols;
+  for (dim_t i = 0; i < h.rows; ++i) {
+    const float* q = recurrent.row(i);
+    const float* before = h_previous.row(i);
+    float* gate = gates.row(i);
+    float* q_n_out = recurrent_n.row(i);
+    float* out = h.row(i);
+    for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
+      const dim_t jr = gru_gate::reset * D + j;
+      const dim_t jz = gru_gate::update * D + j;
+      const dim_t jn = gru_gate::candidate * D + j;
+      const auto r = gate_value(d, gate + jr, b_ih + jr, q + jr, b_hh + jr);
+      const auto z = gate_value(d, gate + jz, b_ih + jz, q + jz, b_hh + jz);
+      const auto q_n = hn::Add(hn::LoadU(d, q + jn), hn::LoadU(d, b_hh + jn));
+      const auto p_n = hn::Add(hn::LoadU(d, gate + jn), hn::LoadU(d, b_ih + jn));
+      const auto n = hn::Tanh(d, hn::MulAdd(r, q_n, p_n));
+      hn::StoreU(r, d, gate + jr);
+      hn::StoreU(z, d, gate + jz);
+      hn::StoreU(n, d, gate + jn);
+      hn::StoreU(q_n, d, q_n_out + j);
+      hn::StoreU(new_state(z, n, hn::LoadU(d, before + j)), d, out + j);
+    });
+  }
+}
+
+void after_backward(ConstMatrixF g, ConstMatrixF h_previous, MatrixF gates, MatrixF recurrent_n,
+                    MatrixF g_previous) {
+  const dim_t D = h_previous.cols;
+  for (dim_t i = 0; i < g.rows; ++i) {
+    const float* g_row = g.row(i);
+    const float* before = h_previous.row(i);
+    float* gate = gates.row(i);
+    float* q_n = recurrent_n.row(i);
+    float* g_before = row_or_null(g_previous, i);
+    for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
+      float* r_place = gate + gru_gate::reset * D + j;
+      float* z_place = gate + gru_gate::update * D + j;
+      float* n_place = gate + gru_gate::candidate * D + j;
+      const auto d_n =
+          backward_of_state(d, g_row + j, before + j, z_place, n_place, at(g_before, j));
+      const auto r = hn::LoadU(d, r_place);
+      const auto d_r = hn::Mul(hn::Mul(d_n, hn::LoadU(d, q_n + j)), sigmoid_slope(d, r));
+      hn::StoreU(d_n, d, n_place);
+      hn::StoreU(d_r, d, r_place);
+      hn::StoreU(hn::Mul(r, d_n), d, q_n + j);
+    });
+  }
+}
+
+void before_forward_gates(ConstMatrixF recurrent_rz, ConstMatrixF h_previous, const float* b_ih,
+                          const float* b_hh, MatrixF gates, MatrixF reset_h) {
+  const dim_t D = reset_h.cols;
+  for (dim_t i = 0; i < reset_h.rows; ++i) {
+    const float* q = recurrent_rz.row(i);
+    const float* before = h_previous.row(i);
+    float* gate = gates.row(i);
+    float* out = reset_h.row(i);
+    for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
+      const dim_t jr = gru_gate::reset * D + j;
+      const dim_t jz = gru_gate::update * D + j;
+      const auto r = gate_value(d, gate + jr, b_ih + jr, q + jr, b_hh + jr);
+      const auto z = gate_value(d, gate + jz, b_ih + jz, q + jz, b_hh + jz);
+      hn::StoreU(r, d, gate + jr);
+      hn::StoreU(z, d, gate + jz);
+      hn::StoreU(hn::Mul(r, hn::LoadU(d, before + j)), d, out + j);
+    });
+  }
+}
+
+void before_forward_state(ConstMatrixF recurrent_n, ConstMatrixF h_previous, const float* b_ih,
+                          const float* b_hh, MatrixF gates, MatrixF h) {
+  const dim_t D = h.cols;
+  for (dim_t i = 0; i < h.rows; ++i) {
+    const float* q = recurrent_n.row(i);
+    const float* before = h_previous.row(i);
+    float* gate = gates.row(i);
+    float* out = h.row(i);
+    for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
+      const dim_t jn = gru_gate::candidate * D + j;
+      const auto p_n = hn::Add(hn::LoadU(d, gate + jn), hn::LoadU(d, b_ih + jn));
+      const auto q_n = hn::Add(hn::LoadU(d, q + j), hn::LoadU(d, b_hh + jn));
+      const auto n = hn::Tanh(d, hn::Add(p_n, q_n));
+      const auto z = hn::LoadU(d, gate + gru_gate::update * D + j);
+      hn::StoreU(n, d, gate + jn);
+      hn::StoreU(new_state(z, n, hn::LoadU(d, before + j)), d, out + j);
+    });
+  }
+}
+
+void before_backward(ConstMatrixF g, ConstMatrixF h_previous, MatrixF gates, MatrixF g_previous) {
+  const dim_t D = h_previous.cols;
+  for (dim_t i = 0; i < g.rows; ++i) {
+    const float* g_row = g.row(i);
+    const float* before = h_previous.row(i);
+    float* gate = gates.row(i);
+    float* g_before = row_or_null(g_previous, i);
+    for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
+      float* z_place = gate + gru_gate::update * D + j;
+      float* n_place = gate + gru_gate::candidate * D + j;
+      const auto d_n =
+          backward_of_state(d, g_row + j, before + j, z_place, n_place, at(g_before, j));
+      hn::StoreU(d_n, d, n_place);
+    });
+  }
+}
+
+void before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, MatrixF gates,
+                           MatrixF g_previous) {
+  const dim_t D = h_previous.cols;
+  for (dim_t i = 0; i < h_previous.rows; ++i) {
+    const float* d_row = d_reset_h.row(i);
+    const float* before = h_previous.row(i);
+    float* r_row = gates.row(i) + gru_gate::reset * D;
+    float* g_before = row_or_null(g_previous, i);
+    for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
+      const auto r = hn::LoadU(d, r_row + j);
+      const auto d_reset = hn::LoadU(d, d_row + j);
+      const auto d_r = hn::Mul(d_reset, hn::LoadU(d, before + j));
+      hn::StoreU(hn::Mul(d_r, sigmoid_slope(d, r)), d, r_row + j);
+      if (g_before != nullptr) {
+        hn::StoreU(hn::MulAdd(d_reset, r, hn::LoadU(d, g_before + j)), d, g_before + j);
+      }
+    });
+  }
+}
+
+}  // namespace dsf::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dsf {
+HWY_EXPORT(after_forward);
+HWY_EXPORT(after_backward);
+HWY_EXPORT(before_forward_gates);
+HWY_EXPORT(before_forward_state);
+HWY_EXPORT(before_backward);
+HWY_EXPORT(before_backward_reset);
+
+void gru_after_forward(ConstMatrixF recurrent, ConstMatrixF h_previous, const float* b_ih,
+                       const float* b_hh, MatrixF gates, MatrixF recurrent_n, MatrixF h) {
+  HWY_DYNAMIC_DISPATCH(after_forward)(recurrent, h_previous, b_ih, b_hh, gates, recurrent_n, h);
+}
+
+void gru_after_backward(ConstMatrixF g, ConstMatrixF h_previous, MatrixF gates, MatrixF recurrent_n,
+                        MatrixF g_previous) {
+  HWY_DYNAMIC_DISPATCH(after_backward)(g, h_previous, gates, recurrent_n, g_previous);
+}
+
+void gru_before_forward_gates(ConstMatrixF recurrent_rz, ConstMatrixF h_previous, const float* b_ih,
+                              const float* b_hh, MatrixF gates, MatrixF reset_h) {
+  HWY_DYNAMIC_DISPATCH(before_forward_gates)(recurrent_rz, h_previous, b_ih, b_hh, gates, reset_h);
+}
+
+void gru_before_forward_state(ConstMatrixF recurrent_n, ConstMatrixF h_previous, const float* b_ih,
+                              const float* b_hh, MatrixF gates, MatrixF h) {
+  HWY_DYNAMIC_DISPATCH(before_forward_state)(recurrent_n, h_previous, b_ih, b_hh, gates, h);
+}
+
+void gru_before_backward(ConstMatrixF g, ConstMatrixF h_previous, MatrixF gates,
+                         MatrixF g_previous) {
+  HWY_DYNAMIC_DISPATCH(before_backward)(g, h_previous, gates, g_previous);
+}
+
+void gru_before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, MatrixF gates,
+                               MatrixF g_previous) {
+  HWY_DYNAMIC_DISPATCH(before_backward_reset)(d_reset_h, h_previous, gates, g_previous);
+}
+
+}  // namespace dsf
+#endif  // HWY_ONCE

@@ -1,0 +1,36 @@
+#pragma once
+
+// Operands of matrix products as blocks and as f32 copies. Everything here runs on the calling
+// thread.
+
+#include "dsf/base/view.h"
+#include "dsf/kernels/gemm.h"
+
+namespace dsf {
+
+/// Shape of op(X).
+inline dim_t op_rows(Op op, const OperandView& x) { return op == Op::none ? x.rows : x.cols; }
+inline dim_t op_cols(Op op, const OperandView& x) { return op == Op::none ? x.cols : x.rows; }
+
+/// The part of X, as stored, that holds rows [row, row + rows) and columns [col, col + cols) of
+/// op(X).
+OperandView op_block(Op op, OperandView x, dim_t row, dim_t rows, dim_t col, dim_t cols);
+
+/// target [rows, cols of op(X)] = op(X) in f32. `target` is overwritten and does not overlap X.
+void copy_op(Op op, const OperandView& x, MatrixF target);
+
+/// Each element becomes the nearest value that bf16 can hold.
+void round_to_bf16(MatrixF matrix);
+
+/// Rows of B a multiple of 2 KiB apart share so few places of the first-level cache that a product
+/// loses a third of its speed.
+constexpr bool is_slow_stride(dim_t stride) { return stride % 512 == 0; }
+
+/// A stride >= cols of aligned rows that is not slow, for a copy.
+constexpr dim_t copy_stride(dim_t cols) {
+  constexpr dim_t kCacheLine = 16;  // floats
+  const dim_t lines = (cols + kCacheLine - 1) / kCacheLine;
+  return (lines % 2 == 0 ? lines + 1 : lines) * kCacheLine;
+}
+
+}  // namespace dsf

@@ -1,0 +1,116 @@
+#pragma once
+
+// How a product is cut into tasks: by its shape alone, so that the bits of the result do not depend
+// on the number of threads.
+
+#include <algorithm>
+#include <array>
+
+#include "dsf/base/dim.h"
+
+namespace dsf {
+
+struct Tile {
+  dim_t row = 0;
+  dim_t col = 0;
+  dim_t rows = 0;
+  dim_t cols = 0;
+};
+
+/// C [m, n] covered by tiles of at most `rows` x `cols`, numbered row by row.
+struct TileGrid {
+  dim_t m = 0;
+  dim_t n = 0;
+  dim_t rows = 1;
+  dim_t cols = 1;
+
+  constexpr dim_t across() const { return (n + cols - 1) / cols; }
+  constexpr dim_t count() const { return (m + rows - 1) / rows * across(); }
+  constexpr Tile operator[](dim_t task) const {
+    const dim_t row = task / across() * rows;
+    const dim_t col = task % across() * cols;
+    return {row, col, std::min(rows, m - row), std::min(cols, n - col)};
+  }
+};
+
+/// Enough tasks for the threads of a large machine.
+inline constexpr dim_t kEnoughTasks = 32;
+
+/// The first of the sizes (largest first) that gives `enough` tiles, but none whose tiles would be
+/// worth less than the tens of microseconds it may cost to wake a thread.
+template <std::size_t kCount>
+constexpr TileGrid choose_tiles(dim_t m, dim_t n, dim_t k, dim_t enough,
+                                const std::array<std::array<dim_t, 2>, kCount>& sizes) {
+  constexpr dim_t kLeastWork = dim_t{1} << 20U;  // multiplications
+  TileGrid grid{m, n, std::max<dim_t>(m, 1), std::max<dim_t>(n, 1)};
+  for (const auto& [rows, cols] : sizes) {
+    if (std::min(m, rows) * std::min(n, cols) * k < kLeastWork) break;
+    grid = {m, n, rows, cols};
+    if (grid.count() >= enough) break;
+  }
+  return grid;
+}
+
+/// Columns of the panels in which weights are packed for sgemm: a panel of 512 rows stays in the
+/// second-level cache.
+inline constexpr dim_t kPanelCols = 128;
+
+/// Tiles for A times packed panels, which is fast for any number of rows.
+constexpr TileGrid choose_panel_tiles(dim_t m, dim_t n, dim_t k) {
+  return choose_tiles<4>(
+      m, n, k, kEnoughTasks,
+      {{{128, 4 * kPanelCols}, {128, 2 * kPanelCols}, {64, 2 * kPanelCols}, {64, kPanelCols}}});
+}
+
+/// The inner dimension of a product in parts that are summed afterwards, in order: weight gradients
+/// are small and deep, and have too few tiles.
+struct DepthParts {
+  static constexpr dim_t kMost = 8;
+
+  dim_t depth = 0;  ///< of a part; the last one may be less deep
+  dim_t count = 1;
+};
+
+constexpr DepthParts cut_depth(dim_t k, dim_t wanted_parts) {
+  constexpr dim_t kLeastDepth = 1024;
+  const dim_t most = std::clamp<dim_t>(k / kLeastDepth, 1, DepthParts::kMost);
+  const dim_t depth = (k + std::min(most, wanted_parts) - 1) / std::min(most, wanted_parts);
+  return {depth, (k + depth - 1) / depth};
+}
+
+/// Tiles and parts for operands that are copied tile by tile. Tiles are large, because each element
+/// copied should meet many of the other operand; parts of the depth make up for their small number.
+struct CopiedGrid {
+  TileGrid tiles;
+  DepthParts parts;
+
+  constexpr dim_t tasks() const { return tiles.count() * parts.count; }
+};
+
+constexpr CopiedGrid choose_copied_grid(dim_t m, dim_t n, dim_t k) {
+  const dim_t most_parts = cut_depth(k, DepthParts::kMost).count;
+  const TileGrid tiles = choose_tiles<3>(m, n, k, (kEnoughTasks + most_parts - 1) / most_parts,
+                                         {{{256, 512}, {256, 256}, {128, 256}}});
+  return {tiles, cut_depth(k, (kEnoughTasks + tiles.count() - 1) / tiles.count())};
+}
+
+/// Columns of the panels in which weights are packed for matrix units. One panel as long as it can
+/// be: the rows of a tile of C are then contiguous, which every version of the backend takes
+/// uncopied.
+constexpr dim_t unit_panel_cols(dim_t n) {
+  constexpr dim_t kWhole = 2048;
+  constexpr dim_t kPanel = 1024;
+  return n <= kWhole ? std::max<dim_t>(n, 1) : kPanel;
+}
+
+/// The next piece of an inner dimension of which `left` remain: `most`, or else the largest power
+/// of two down to `least`, or else all that is left. Whatever the number of tokens, products that
+/// are compiled for their shape so meet few shapes.
+constexpr dim_t next_depth(dim_t left, dim_t most, dim_t least) {
+  if (left < least) return left;
+  dim_t depth = most;
+  while (depth > left) depth /= 2;
+  return depth;
+}
+
+}  // namespace dsf

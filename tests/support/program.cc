@@ -1,0 +1,65 @@
+#include "tests/support/program.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+void redirect(const std::string& path, int descriptor) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (file < 0 || ::dup2(file, descriptor) < 0) ::_exit(126);
+}
+
+}  // namespace
+
+std::string dsf_program() {
+  const char* path = std::getenv("DSF_CLI");
+  if (path == nullptr) throw std::runtime_error("the environment variable DSF_CLI is not set");
+  return path;
+}
+
+int start_dsf(const std::vector<std::string>& arguments, const std::string& log_prefix,
+              const std::string& directory) {
+  std::vector<std::string> words = {dsf_program()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  const pid_t process = ::fork();
+  if (process < 0) throw std::runtime_error("fork failed");
+  if (process == 0) {
+    redirect(log_prefix + ".out", STDOUT_FILENO);
+    redirect(log_prefix + ".err", STDERR_FILENO);
+    if (!directory.empty() && ::chdir(directory.c_str()) != 0) ::_exit(126);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  return process;
+}
+
+int wait_for(int process) {
+  int status = 0;
+  if (::waitpid(process, &status, 0) < 0) throw std::runtime_error("waitpid failed");
+  constexpr int kSignalled = 128;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+}
+
+ProgramResult run_dsf(const std::vector<std::string>& arguments, const std::string& directory) {
+  const TempDirectory logs;
+  const std::string prefix = logs / "log";
+  ProgramResult result;
+  result.exit_code = wait_for(start_dsf(arguments, prefix, directory));
+  result.out = slurp(prefix + ".out");
+  result.err = slurp(prefix + ".err");
+  return result;
+}
+
+}  // namespace dsf
