@@ -1,0 +1,174 @@
+#include "dsf/cells/cell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "dsf/base/error.h"
+#include "dsf/cells/slices.h"
+#include "dsf/kernels/elementwise.h"
+
+namespace dsf {
+namespace {
+
+// Rows of one task of an elementwise pass over all N rows.
+constexpr dim_t kElementwiseRows = 16;
+
+// The predecessor of row (t, b) in a matrix of B initial rows followed by the N rows of the batch.
+dim_t previous_row(const PackedLayout& layout, dim_t t) {
+  return t == 0 ? 0 : layout.batch() + layout.offset(t - 1);
+}
+
+void copy_rows(ConstMatrixF from, MatrixF to) {
+  for (dim_t i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.cols, to.row(i));
+}
+
+void load_initial_states(ConstMatrixF state, MatrixF initial) {
+  if (state.empty()) {
+    for (dim_t b = 0; b < initial.rows; ++b) std::fill_n(initial.row(b), initial.cols, 0.0F);
+  } else {
+    copy_rows(state, initial);
+  }
+}
+
+// `states` holds the N rows of the batch.
+void store_last_states(const PackedLayout& layout, ConstMatrixF states, MatrixF state) {
+  for (dim_t b = 0; b < state.rows; ++b) {
+    const dim_t last = layout.offset(layout.length(b) - 1) + b;
+    std::copy_n(states.row(last), states.cols, state.row(b));
+  }
+}
+
+void add_to(const Buffer<float>& source, dim_t count, float* target) {
+  for (dim_t j = 0; j < count; ++j) target[j] += source[j];
+}
+
+}  // namespace
+
+CellKind parse_cell_kind(const std::string& name) {
+  if (name == "rnn") return CellKind::rnn;
+  if (name == "gru") return CellKind::gru;
+  if (name == "lstm") return CellKind::lstm;
+  throw ConfigError(fmt::format("unknown cell \"{}\"; known cells: rnn, gru, lstm", name));
+}
+
+GruReset parse_gru_reset(const std::string& name) {
+  if (name == "after") return GruReset::after;
+  if (name == "before") return GruReset::before;
+  throw ConfigError(fmt::format("reset = \"{}\" is unknown; known: after, before", name));
+}
+
+void Cell::prepare(const CellWeights& weights, Precision precision, bool state_product) {
+  weights_ = weights;
+  precision_ = precision;
+  input_forward_.pack(weights.W, Op::transpose, precision);
+  input_backward_.pack(weights.W, Op::none, precision);
+  pack_recurrent(state_product);
+}
+
+void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, CellTape& tape,
+                   MatrixF y) const {
+  const dim_t B = layout.batch();
+  const dim_t N = layout.total_rows();
+  const dim_t KD = shape_.gates * shape_.hidden;
+  const MatrixF states = tape.states.reshape(B + N, shape_.state);
+  const MatrixF gates = tape.gates.reshape(N, KD);
+  const MatrixF extra = tape.extra.reshape(N, extra_width());
+  const MatrixF recurrent = tape.recurrent.reshape(B, KD);
+  if (static_cast<dim_t>(tape.slice_operand.size()) < slice_count(layout)) {
+    tape.slice_operand.resize(static_cast<std::size_t>(slice_count(layout)));
+  }
+
+  load_initial_states(state, states.middle_rows(0, B));
+  gemm(tape.x_operand(x, precision_), input_forward_, Into::overwrite, gates);
+
+  walk_forward(layout, kSliceRows, [&](StepRows rows) {
+    const dim_t begin = layout.offset(rows.t) + rows.begin;
+    const dim_t n = rows.count;
+    const MatrixF state_rows = states.middle_rows(B + begin, n);
+    forward_step({states.middle_rows(previous_row(layout, rows.t) + rows.begin, n),
+                  recurrent.middle_rows(rows.begin, n), gates.middle_rows(begin, n),
+                  extra.middle_rows(begin, n), state_rows,
+                  &tape.slice_operand[static_cast<std::size_t>(slice_of(rows.begin))]});
+    copy_rows(state_rows, y.middle_rows(begin, n));
+  });
+
+  store_last_states(layout, states.middle_rows(B, N), state);
+  tape.filled = true;
+}
+
+void Cell::begin_backward(const PackedLayout& layout, CellTape& tape) const {
+  const dim_t N = layout.total_rows();
+  if (!tape.filled || tape.gates.rows() != N) {
+    throw Error("cell: backward without a forward pass of the same batch before it");
+  }
+  tape.filled = false;
+  tape.d_extra.reshape(N, extra_width());
+  if (layout.is_uniform()) return;
+  const MatrixF gathered = tape.gathered.reshape(N, shape_.state);
+  const ConstMatrixF states = tape.states;
+  parallel_for(layout.steps(), [&](dim_t t) {
+    const dim_t n = layout.rows_at(t);
+    copy_rows(states.middle_rows(previous_row(layout, t), n),
+              gathered.middle_rows(layout.offset(t), n));
+  });
+}
+
+// Where all sequences are equally long, s_{t-1} of row i is row i of the states.
+ConstMatrixF Cell::previous_states(const PackedLayout& layout, const CellTape& tape) const {
+  if (!layout.is_uniform()) return tape.gathered;
+  return tape.states.view().middle_rows(0, layout.total_rows());
+}
+
+Cell::BackwardRows Cell::backward_rows(const PackedLayout& layout, dim_t begin, dim_t count,
+                                       ConstMatrixF g, CellTape& tape) const {
+  return {g.middle_rows(begin, count),
+          previous_states(layout, tape).middle_rows(begin, count),
+          tape.states.view().middle_rows(layout.batch() + begin, count),
+          tape.gates.view().middle_rows(begin, count),
+          tape.extra.view().middle_rows(begin, count),
+          tape.d_extra.view().middle_rows(begin, count),
+          MatrixF()};
+}
+
+void Cell::local_backward(const PackedLayout& layout, dim_t begin, dim_t count, ConstMatrixF g,
+                          CellTape& tape) const {
+  parallel_ranges(count, kElementwiseRows, [&](dim_t from, dim_t to) {
+    backward_gates(backward_rows(layout, begin + from, to - from, g, tape));
+  });
+}
+
+void Cell::finish_local_backward(const PackedLayout& layout, ConstMatrixF g, CellTape& tape) const {
+  finish_backward_gates(backward_rows(layout, 0, layout.total_rows(), g, tape),
+                        tape.d_extra_operand);
+}
+
+void Cell::backward_step(const PackedLayout& layout, StepRows rows, CellTape& tape,
+                         MatrixF g) const {
+  OperandScratch& operand = tape.slice_operand[static_cast<std::size_t>(slice_of(rows.begin))];
+  BackwardRows back =
+      backward_rows(layout, layout.offset(rows.t) + rows.begin, rows.count, g, tape);
+  if (rows.t > 0) {
+    back.g_previous = g.middle_rows(layout.offset(rows.t - 1) + rows.begin, rows.count);
+  }
+  backward_gates(back);
+  finish_backward_gates(back, operand);
+  if (rows.t > 0) add_recurrent_product(back, operand);
+}
+
+void Cell::parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellTape& tape,
+                               MatrixF dx, const CellGradients& gradients) const {
+  const dim_t KD = shape_.gates * shape_.hidden;
+  const OperandView d = tape.d_operand(tape.gates, precision_);
+  gemm(Op::transpose, d, Op::none, tape.x_operand(x, precision_), Into::accumulate, gradients.W);
+  gemm(d, input_backward_, Into::overwrite, dx);  // after dW: dx may be x
+
+  tape.bias_sums.resize(KD);
+  column_sums(tape.gates, tape.partial_sums, tape.bias_sums.data());
+  add_to(tape.bias_sums, KD, gradients.b_ih);
+
+  const ConstMatrixF h_previous = h_of(previous_states(layout, tape));
+  recurrent_gradients({d, tape.h_operand(h_previous, precision_)}, tape, gradients);
+}
+
+}  // namespace dsf

@@ -1,0 +1,185 @@
+#pragma once
+
+// A recurrent cell over a packed batch: forward, local backward, exact product with its Jacobian.
+//
+//   T steps, B sequences, N rows = tokens of the batch, I inputs, D hidden units, K gates,
+//   S state size (D; 2D for the LSTM, whose state is [h, c])
+//
+//   forward         s_t = f(x_t, s_{t-1})
+//   local backward  g_t -> d_t, the gradient of the pre-activations, s_{t-1} held constant
+//   state product   g_{t-1} += g_t J_t,   J_t = ds_t / ds_{t-1}
+//   parameters      dX = d W,  dW = d^T X,  dU = d^T H_{t-1},  db = sum of d: over all N rows at
+//   once
+//
+// The base class owns what all cells share: the walk, the GEMMs over all rows, the tape. A cell
+// adds its gates. Parameters have PyTorch's shapes, gate order and two biases.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dsf/base/buffer.h"
+#include "dsf/base/packed_layout.h"
+#include "dsf/kernels/gemm.h"
+
+namespace dsf {
+
+enum class CellKind { rnn, gru, lstm };
+/// Where the GRU applies its reset gate: to the product U h (PyTorch) or to h before it (the
+/// paper).
+enum class GruReset { after, before };
+
+/// Throw ConfigError with the known names.
+CellKind parse_cell_kind(const std::string& name);
+GruReset parse_gru_reset(const std::string& name);
+
+struct CellShape {
+  dim_t input = 0;   ///< I
+  dim_t hidden = 0;  ///< D
+  dim_t gates = 1;   ///< K
+  dim_t state = 0;   ///< S
+};
+
+/// Values of the parameters; must stay in place until the next prepare().
+struct CellWeights {
+  ConstMatrixF W;               ///< weight_ih [K D, I]
+  ConstMatrixF U;               ///< weight_hh [K D, D]
+  const float* b_ih = nullptr;  ///< [K D]
+  const float* b_hh = nullptr;  ///< [K D]
+};
+
+/// Gradients of the parameters, same shapes; always accumulated into.
+struct CellGradients {
+  MatrixF W;
+  MatrixF U;
+  float* b_ih = nullptr;
+  float* b_hh = nullptr;
+};
+
+/// What backward reads, and the scratch memory of both passes. Reused from step to step: everything
+/// grows to the largest batch and stays. Backward consumes the tape (gradients replace the gates in
+/// place), so it runs once after each forward.
+struct CellTape {
+  Matrix states;  ///< [B + N, S]: the initial states, then those of all rows
+  Matrix gates;   ///< [N, K D]: W x, then the gates, then d
+  Matrix extra;   ///< [N, E]: one more per-row quantity of the GRU (see gru.h)
+
+  Matrix recurrent;                           ///< [B, K D]: U h of the step a slice is at
+  Matrix gathered;                            ///< [N, S]: s_{t-1}, where lengths differ
+  Matrix d_extra;                             ///< [N, E]: a gradient on its way (see gru.h)
+  Buffer<float> bias_sums;                    ///< [K D]
+  Buffer<float> partial_sums;                 ///< of the column sums
+  std::vector<OperandScratch> slice_operand;  ///< one a slice
+  OperandScratch x_operand;
+  OperandScratch d_operand;
+  OperandScratch d_extra_operand;
+  OperandScratch h_operand;
+
+  bool filled = false;  ///< between forward and backward
+};
+
+class Cell {
+ public:
+  explicit Cell(CellShape shape) : shape_(shape) {}
+  virtual ~Cell() = default;
+  Cell(const Cell&) = delete;
+  Cell& operator=(const Cell&) = delete;
+
+  const CellShape& shape() const { return shape_; }
+
+  /// Converts and packs the weights, once after every change. `state_product`: backward_step will
+  /// be called, so pack what it needs.
+  void prepare(const CellWeights& weights, Precision precision, bool state_product);
+
+  /// x [N, I], y [N, S] overwritten. `state` [B, S]: in the initial states, out the last ones; an
+  /// empty view starts from zero and returns nothing.
+  void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, CellTape& tape,
+               MatrixF y) const;
+
+  // Backward, in this order: begin_backward; then each row's local backward exactly once, by one of
+  // the two ways; then parameter_gradients. g [N, S] is the total gradient of all rows.
+
+  void begin_backward(const PackedLayout& layout, CellTape& tape) const;
+
+  /// Way one, for feedback that needs no Jacobian: the elementwise part for `count` rows from
+  /// `begin` on, any rows in any order, from any thread; at the end the rest, for all rows.
+  void local_backward(const PackedLayout& layout, dim_t begin, dim_t count, ConstMatrixF g,
+                      CellTape& tape) const;
+  void finish_local_backward(const PackedLayout& layout, ConstMatrixF g, CellTape& tape) const;
+
+  /// Way two, for BPTT: local backward of the rows of step t, then g_{t-1} += g_t J_t where t > 0.
+  /// The rows lie within one slice (slices.h), and a slice is on one thread at a time.
+  void backward_step(const PackedLayout& layout, StepRows rows, CellTape& tape, MatrixF g) const;
+
+  /// dx [N, I] overwritten, may be x itself; gradients accumulated.
+  void parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellTape& tape, MatrixF dx,
+                           const CellGradients& gradients) const;
+
+ protected:
+  /// The rows of one slice at one step, n of them.
+  struct ForwardRows {
+    ConstMatrixF previous;    ///< [n, S] in: s_{t-1}
+    MatrixF recurrent;        ///< [n, K D] scratch
+    MatrixF gates;            ///< [n, K D] in: W x; out: what backward wants
+    MatrixF extra;            ///< [n, E] out
+    MatrixF state;            ///< [n, S] out: s_t
+    OperandScratch* operand;  ///< scratch for GEMM operands
+  };
+  /// Any n rows on their way back.
+  struct BackwardRows {
+    ConstMatrixF g;         ///< [n, S] in
+    ConstMatrixF previous;  ///< [n, S] in: s_{t-1}
+    ConstMatrixF state;     ///< [n, S] in: s_t
+    MatrixF gates;          ///< [n, K D] in: gates; out: d
+    MatrixF extra;          ///< [n, E] in/out
+    MatrixF d_extra;        ///< [n, E] scratch
+    MatrixF g_previous;     ///< [n, S] accumulated into; empty where nobody asks for it
+  };
+  /// All N rows, as operands in the GEMMs' precision.
+  struct GradientOperands {
+    OperandView d;           ///< [N, K D]
+    OperandView h_previous;  ///< [N, D]
+  };
+
+  Precision precision() const { return precision_; }
+  const CellWeights& weights() const { return weights_; }
+  /// The h of rows of states or of their gradients: the first D columns.
+  template <typename T>
+  MatrixView<T> h_of(MatrixView<T> state) const {
+    return state.middle_cols(0, shape_.hidden);
+  }
+
+ private:
+  /// E: columns of CellTape::extra.
+  virtual dim_t extra_width() const { return 0; }
+  /// Packs U as forward_step and, where asked, the backward hooks need it.
+  virtual void pack_recurrent(bool state_product) = 0;
+  virtual void forward_step(const ForwardRows& rows) const = 0;
+  /// The elementwise part of g -> d; where g_previous is given, also the elementwise part of
+  /// g_{t-1} += g_t J_t.
+  virtual void backward_gates(const BackwardRows& rows) const = 0;
+  /// The part of g -> d (and of g_{t-1}) that needs a matrix product: only the GRU that resets
+  /// before.
+  virtual void finish_backward_gates(const BackwardRows& /*rows*/,
+                                     OperandScratch& /*operand*/) const {}
+  /// g_{t-1} += d U: the way back through the pre-activations.
+  virtual void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const = 0;
+  /// dU and db_hh; tape.bias_sums [K D] holds the column sums of d.
+  virtual void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+                                   const CellGradients& gradients) const = 0;
+
+  ConstMatrixF previous_states(const PackedLayout& layout, const CellTape& tape) const;
+  BackwardRows backward_rows(const PackedLayout& layout, dim_t begin, dim_t count, ConstMatrixF g,
+                             CellTape& tape) const;
+
+  CellShape shape_;
+  Precision precision_ = Precision::f32;
+  CellWeights weights_;
+  PackedWeights input_forward_;   // W^T [I, K D]
+  PackedWeights input_backward_;  // W [K D, I]
+};
+
+/// `reset` matters to the GRU alone.
+std::unique_ptr<Cell> make_cell(CellKind kind, GruReset reset, dim_t input, dim_t hidden);
+
+}  // namespace dsf

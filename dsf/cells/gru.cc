@@ -1,0 +1,122 @@
+#include "dsf/cells/gru.h"
+
+#include "dsf/kernels/elementwise.h"
+#include "dsf/kernels/parallel.h"
+
+namespace dsf {
+namespace {
+
+// Rows of one task of the elementwise pass that follows d_n U_n.
+constexpr dim_t kResetRows = 32;
+
+OperandView columns_of(const OperandView& m, dim_t begin, dim_t count) {
+  OperandView part = m;
+  part.cols = count;
+  part.data = m.precision == Precision::f32
+                  ? static_cast<const void*>(static_cast<const float*>(m.data) + begin)
+                  : static_cast<const void*>(static_cast<const bf16_t*>(m.data) + begin);
+  return part;
+}
+
+}  // namespace
+
+// dU_rz += d_rz^T h_{t-1},   db_hh += sum of d over the rows, for r and z
+void GruCell::gate_gradients(const GradientOperands& operands, const CellTape& tape,
+                             const CellGradients& gradients) const {
+  const dim_t D = shape().hidden;
+  gemm(Op::transpose, columns_of(operands.d, 0, 2 * D), Op::none, operands.h_previous,
+       Into::accumulate, gradients.U.middle_rows(0, 2 * D));
+  for (dim_t j = 0; j < 2 * D; ++j) gradients.b_hh[j] += tape.bias_sums[j];
+}
+
+// --- reset after --------------------------------------------------------------------------------
+
+void GruResetAfterCell::pack_recurrent(bool state_product) {
+  forward_.pack(weights().U, Op::transpose, precision());
+  if (!state_product) return;
+  backward_rz_.pack(U_rz(), Op::none, precision());
+  backward_n_.pack(U_n(), Op::none, precision());
+}
+
+void GruResetAfterCell::forward_step(const ForwardRows& rows) const {
+  gemm((*rows.operand)(rows.previous, precision()), forward_, Into::overwrite, rows.recurrent);
+  gru_after_forward(rows.recurrent, rows.previous, weights().b_ih, weights().b_hh, rows.gates,
+                    rows.extra, rows.state);
+}
+
+void GruResetAfterCell::backward_gates(const BackwardRows& rows) const {
+  gru_after_backward(rows.g, rows.previous, rows.gates, rows.extra, rows.g_previous);
+}
+
+// g_{t-1} += d_rz U_rz + (r d_n) U_n
+void GruResetAfterCell::add_recurrent_product(const BackwardRows& rows,
+                                              OperandScratch& operand) const {
+  gemm(operand(rz_of(rows.gates), precision()), backward_rz_, Into::accumulate, rows.g_previous);
+  gemm(operand(rows.extra, precision()), backward_n_, Into::accumulate, rows.g_previous);
+}
+
+// dU_n += (r d_n)^T h_{t-1}
+void GruResetAfterCell::recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+                                            const CellGradients& gradients) const {
+  const dim_t D = shape().hidden;
+  gate_gradients(operands, tape, gradients);
+  gemm(Op::transpose, tape.d_extra_operand(tape.extra, precision()), Op::none, operands.h_previous,
+       Into::accumulate, gradients.U.middle_rows(2 * D, D));
+  column_sums(tape.extra, tape.partial_sums, gradients.b_hh + 2 * D);
+}
+
+// --- reset before -------------------------------------------------------------------------------
+
+void GruResetBeforeCell::pack_recurrent(bool state_product) {
+  forward_rz_.pack(U_rz(), Op::transpose, precision());
+  forward_n_.pack(U_n(), Op::transpose, precision());
+  backward_n_.pack(U_n(), Op::none, precision());  // local backward needs it with every feedback
+  if (state_product) backward_rz_.pack(U_rz(), Op::none, precision());
+}
+
+void GruResetBeforeCell::forward_step(const ForwardRows& rows) const {
+  const MatrixF recurrent_rz = rz_of(rows.recurrent);
+  const MatrixF recurrent_n = n_of(rows.recurrent);
+  gemm((*rows.operand)(rows.previous, precision()), forward_rz_, Into::overwrite, recurrent_rz);
+  gru_before_forward_gates(recurrent_rz, rows.previous, weights().b_ih, weights().b_hh, rows.gates,
+                           rows.extra);
+  gemm((*rows.operand)(rows.extra, precision()), forward_n_, Into::overwrite, recurrent_n);
+  gru_before_forward_state(recurrent_n, rows.previous, weights().b_ih, weights().b_hh, rows.gates,
+                           rows.state);
+}
+
+void GruResetBeforeCell::backward_gates(const BackwardRows& rows) const {
+  gru_before_backward(rows.g, rows.previous, rows.gates, rows.g_previous);
+}
+
+// d(r h_{t-1}) = d_n U_n; from it d_r, and the way back to h_{t-1} through the candidate.
+void GruResetBeforeCell::finish_backward_gates(const BackwardRows& rows,
+                                               OperandScratch& operand) const {
+  gemm(operand(n_of(rows.gates), precision()), backward_n_, Into::overwrite, rows.d_extra);
+  parallel_ranges(rows.gates.rows, kResetRows, [&](dim_t begin, dim_t end) {
+    const dim_t n = end - begin;
+    gru_before_backward_reset(
+        rows.d_extra.middle_rows(begin, n), rows.previous.middle_rows(begin, n),
+        rows.gates.middle_rows(begin, n),
+        rows.g_previous.empty() ? MatrixF() : rows.g_previous.middle_rows(begin, n));
+  });
+}
+
+// g_{t-1} += d_rz U_rz
+void GruResetBeforeCell::add_recurrent_product(const BackwardRows& rows,
+                                               OperandScratch& operand) const {
+  gemm(operand(rz_of(rows.gates), precision()), backward_rz_, Into::accumulate, rows.g_previous);
+}
+
+// dU_n += d_n^T (r h_{t-1})
+void GruResetBeforeCell::recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+                                             const CellGradients& gradients) const {
+  const dim_t D = shape().hidden;
+  gate_gradients(operands, tape, gradients);
+  gemm(Op::transpose, columns_of(operands.d, 2 * D, D), Op::none,
+       tape.d_extra_operand(tape.extra, precision()), Into::accumulate,
+       gradients.U.middle_rows(2 * D, D));
+  for (dim_t j = 2 * D; j < 3 * D; ++j) gradients.b_hh[j] += tape.bias_sums[j];
+}
+
+}  // namespace dsf

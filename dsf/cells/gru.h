@@ -1,0 +1,75 @@
+#pragma once
+
+// The GRU in its two variants (equations in dsf/kernels/gates_gru.h). They differ in what the
+// candidate's rows of U multiply, so U is used in two blocks: U_rz [2D, D] and U_n [D, D].
+//
+//                 tape.extra                     tape.d_extra   d(U_n product)     U_n multiplies
+//   reset after   U_n h_{t-1} + b_hh, then r d_n  unused        r d_n              h_{t-1}
+//   reset before  r h_{t-1}                       d_n U_n       d_n                r h_{t-1}
+
+#include "dsf/cells/cell.h"
+#include "dsf/kernels/gates_gru.h"
+
+namespace dsf {
+
+class GruCell : public Cell {
+ public:
+  GruCell(dim_t input, dim_t hidden) : Cell({input, hidden, gru_gate::count, hidden}) {}
+
+ protected:
+  ConstMatrixF U_rz() const { return weights().U.middle_rows(0, 2 * shape().hidden); }
+  ConstMatrixF U_n() const { return weights().U.middle_rows(2 * shape().hidden, shape().hidden); }
+  /// Columns of gates, or of d.
+  template <typename T>
+  MatrixView<T> rz_of(MatrixView<T> gates) const {
+    return gates.middle_cols(0, 2 * shape().hidden);
+  }
+  template <typename T>
+  MatrixView<T> n_of(MatrixView<T> gates) const {
+    return gates.middle_cols(2 * shape().hidden, shape().hidden);
+  }
+  /// dU of the gates r and z, whose products both variants have in common.
+  void gate_gradients(const GradientOperands& operands, const CellTape& tape,
+                      const CellGradients& gradients) const;
+
+ private:
+  dim_t extra_width() const final { return shape().hidden; }
+};
+
+class GruResetAfterCell final : public GruCell {
+ public:
+  using GruCell::GruCell;
+
+ private:
+  void pack_recurrent(bool state_product) override;
+  void forward_step(const ForwardRows& rows) const override;
+  void backward_gates(const BackwardRows& rows) const override;
+  void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
+  void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+                           const CellGradients& gradients) const override;
+
+  PackedWeights forward_;      // U^T [D, 3D]
+  PackedWeights backward_rz_;  // U_rz [2D, D]
+  PackedWeights backward_n_;   // U_n [D, D]
+};
+
+class GruResetBeforeCell final : public GruCell {
+ public:
+  using GruCell::GruCell;
+
+ private:
+  void pack_recurrent(bool state_product) override;
+  void forward_step(const ForwardRows& rows) const override;
+  void backward_gates(const BackwardRows& rows) const override;
+  void finish_backward_gates(const BackwardRows& rows, OperandScratch& operand) const override;
+  void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
+  void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+                           const CellGradients& gradients) const override;
+
+  PackedWeights forward_rz_;   // U_rz^T [D, 2D]
+  PackedWeights forward_n_;    // U_n^T [D, D]
+  PackedWeights backward_rz_;  // U_rz [2D, D]
+  PackedWeights backward_n_;   // U_n [D, D]
+};
+
+}  // namespace dsf

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "dsf/cells/single_product_cell.h"
+
+namespace dsf {
+
+/// h = tanh(W x + b_ih + U h_{t-1} + b_hh)
+class RnnCell final : public SingleProductCell {
+ public:
+  RnnCell(dim_t input, dim_t hidden) : SingleProductCell({input, hidden, 1, hidden}) {}
+
+ private:
+  void forward_gates(const ForwardRows& rows) const override;
+  void backward_gates(const BackwardRows& rows) const override;
+};
+
+}  // namespace dsf

@@ -1,0 +1,28 @@
+#include "dsf/cells/single_product_cell.h"
+
+namespace dsf {
+
+void SingleProductCell::pack_recurrent(bool state_product) {
+  recurrent_forward_.pack(weights().U, Op::transpose, precision());
+  if (state_product) recurrent_backward_.pack(weights().U, Op::none, precision());
+}
+
+void SingleProductCell::forward_step(const ForwardRows& rows) const {
+  gemm((*rows.operand)(h_of(rows.previous), precision()), recurrent_forward_, Into::overwrite,
+       rows.recurrent);
+  forward_gates(rows);
+}
+
+void SingleProductCell::add_recurrent_product(const BackwardRows& rows,
+                                              OperandScratch& operand) const {
+  gemm(operand(rows.gates, precision()), recurrent_backward_, Into::accumulate,
+       h_of(rows.g_previous));
+}
+
+void SingleProductCell::recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+                                            const CellGradients& gradients) const {
+  gemm(Op::transpose, operands.d, Op::none, operands.h_previous, Into::accumulate, gradients.U);
+  for (dim_t j = 0; j < operands.d.cols; ++j) gradients.b_hh[j] += tape.bias_sums[j];
+}
+
+}  // namespace dsf

@@ -1,0 +1,28 @@
+#pragma once
+
+// What the cells share whose gates all take the same product U h_{t-1} (rnn, lstm), so that d is
+// the gradient of that product as well as of W x.
+
+#include "dsf/cells/cell.h"
+
+namespace dsf {
+
+class SingleProductCell : public Cell {
+ public:
+  using Cell::Cell;
+
+ private:
+  void pack_recurrent(bool state_product) final;
+  void forward_step(const ForwardRows& rows) const final;
+  void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const final;
+  void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+                           const CellGradients& gradients) const final;
+
+  /// The rest of a forward step, when rows.recurrent holds U h_{t-1}.
+  virtual void forward_gates(const ForwardRows& rows) const = 0;
+
+  PackedWeights recurrent_forward_;   // U^T [D, K D]
+  PackedWeights recurrent_backward_;  // U [K D, D]
+};
+
+}  // namespace dsf

@@ -1,0 +1,39 @@
+#pragma once
+
+// How a walk through time is shared out: the sequences of a batch are cut into slices, and each
+// slice is walked through all its steps by one thread, with no barrier a step. The cut depends on
+// the shape of the batch alone, so results do not depend on the number of threads.
+
+#include "dsf/base/packed_layout.h"
+#include "dsf/kernels/parallel.h"
+
+namespace dsf {
+
+/// Sequences of a slice that multiplies by U each step: rows enough for a GEMM to reuse U from
+/// cache, few enough that a batch of 128 keeps several threads busy.
+inline constexpr dim_t kSliceRows = 32;
+
+inline dim_t slice_count(const PackedLayout& layout) {
+  return task_count(layout.batch(), kSliceRows);
+}
+
+/// The slice a sequence belongs to: the index of the slice's own scratch memory.
+constexpr dim_t slice_of(dim_t sequence) { return sequence / kSliceRows; }
+
+/// body(StepRows) for t = 0, 1, ... while the slice has a sequence alive; slices in parallel.
+template <typename Body>
+void walk_forward(const PackedLayout& layout, dim_t rows_per_slice, Body&& body) {
+  parallel_ranges(layout.batch(), rows_per_slice, [&](dim_t begin, dim_t end) {
+    for (dim_t t = 0; t < layout.length(begin); ++t) body(slice_at(layout, t, begin, end));
+  });
+}
+
+/// The same, from each slice's last step down to t = 0.
+template <typename Body>
+void walk_backward(const PackedLayout& layout, dim_t rows_per_slice, Body&& body) {
+  parallel_ranges(layout.batch(), rows_per_slice, [&](dim_t begin, dim_t end) {
+    for (dim_t t = layout.length(begin) - 1; t >= 0; --t) body(slice_at(layout, t, begin, end));
+  });
+}
+
+}  // namespace dsf

@@ -1,0 +1,12 @@
+#include "dsf/feedback/bptt.h"
+
+#include "dsf/cells/slices.h"
+
+namespace dsf {
+
+void BpttFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
+                       FeedbackWorkspace& /*work*/, MatrixF g) const {
+  walk_backward(layout, kSliceRows, [&](StepRows rows) { cell.backward_step(rows, g); });
+}
+
+}  // namespace dsf

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "dsf/base/buffer.h"
+#include "dsf/feedback/feedback.h"
+
+namespace dsf {
+
+/// How the diagonal scan is computed; all forms agree to rounding.
+///   fused    each slice of sequences walks back through time once, local backward included
+///   others   reverse_scan (dsf/kernels/diagonal_scan.h), then local backward of all rows
+enum class DiagonalForm { automatic, fused, serial, blocked, fft };
+
+/// Diagonal State Feedbacks:  g_t = e_t + a g_{t+1}   (paper, eq. 13 with A = diag(a))
+class DiagonalFeedback final : public Feedback {
+ public:
+  /// `a`: S numbers in [0, 1].
+  DiagonalFeedback(Buffer<float> a, DiagonalForm form) : a_(std::move(a)), form_(form) {}
+
+  void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
+           MatrixF g) const override;
+  std::vector<FeedbackBuffer> buffers() override { return {{"diagonal", a_.span()}}; }
+
+ private:
+  void run_fused(const PackedLayout& layout, BackwardAccess& cell, MatrixF g) const;
+
+  Buffer<float> a_;
+  DiagonalForm form_;
+};
+
+}  // namespace dsf

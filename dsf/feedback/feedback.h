@@ -1,0 +1,80 @@
+#pragma once
+
+// How gradients go back in time. A recurrent layer's backward pass is
+//
+//   1. feedback        e_t = dL_t/ds_t  ->  g_t = dL/ds_t
+//   2. local backward  g_t -> gradients of the pre-activations of step t, s_{t-1} held constant
+//   3. GEMMs over all rows for the parameters and the input
+//
+//   BPTT     g_t = e_t + g_{t+1} J_{t+1}   J: the cell's Jacobian ds_{t+1}/ds_t   (paper, eq. 11)
+//   DSF      g_t = e_t + a g_{t+1}         a: S fixed numbers in [0, 1]           (paper, eq. 13)
+//   FT-BPTT  g_t = e_t
+//
+// A Feedback does 1 and sees to it that 2 happens for every row, in whichever order makes one pass
+// of both. It knows the cell only through BackwardAccess; a new feedback is a new file beside this
+// one.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsf/base/packed_layout.h"
+#include "dsf/base/view.h"
+#include "dsf/feedback/feedback_config.h"
+#include "dsf/kernels/diagonal_scan.h"
+
+namespace dsf {
+
+/// A cell on its way back through one batch, as feedbacks see it. g [N, S] holds all rows of the
+/// batch. Each row's local backward is done exactly once, by one of the three ways.
+class BackwardAccess {
+ public:
+  virtual ~BackwardAccess() = default;
+
+  /// All rows at once, in parallel: g is final everywhere.
+  virtual void local_backward_all(ConstMatrixF g) = 0;
+
+  /// As a stream: the rows of a step as soon as their g is final, from inside a parallel task;
+  /// then, once and outside of tasks, finish_local_backward. Bit for bit the same as
+  /// local_backward_all.
+  virtual void local_backward(StepRows rows, ConstMatrixF g) = 0;
+  virtual void finish_local_backward(ConstMatrixF g) = 0;
+
+  /// As BPTT does: local backward of the rows of step t and then, where t > 0, g_{t-1} += g_t J_t,
+  /// exactly. Only in a walk_backward by kSliceRows (dsf/cells/slices.h).
+  virtual void backward_step(StepRows rows, MatrixF g) = 0;
+};
+
+/// Memory of a feedback's run, kept from step to step. Owned by the caller.
+struct FeedbackWorkspace {
+  ScanWorkspace scan;
+};
+
+/// Numbers of a feedback that are not trained but belong to the model.
+struct FeedbackBuffer {
+  std::string name;
+  std::span<float> values;
+};
+
+class Feedback {
+ public:
+  virtual ~Feedback() = default;
+
+  /// On entry g [N, S] holds e; on return it is used up, and every row's local backward is done.
+  virtual void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
+                   MatrixF g) const = 0;
+
+  /// True where run() calls backward_step, which needs U packed for it.
+  virtual bool needs_jacobian() const { return false; }
+  virtual std::vector<FeedbackBuffer> buffers() { return {}; }
+};
+
+/// `state_size`: S. `seed` and `purpose` (one a layer) determine what is drawn at random.
+/// Throws ConfigError on an unknown name, listing the known ones, or a range outside [0, 1].
+std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t state_size,
+                                        std::uint64_t seed, std::string_view purpose);
+
+}  // namespace dsf

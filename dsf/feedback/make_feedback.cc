@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "dsf/base/error.h"
+#include "dsf/base/rng.h"
+#include "dsf/feedback/bptt.h"
+#include "dsf/feedback/diagonal.h"
+#include "dsf/feedback/feedback.h"
+#include "dsf/feedback/truncated.h"
+
+namespace dsf {
+namespace {
+
+enum class Method { bptt, ft, dsf };
+enum class DiagonalInit { uniform, linspace, constant };
+
+template <typename T, std::size_t Count>
+using Names = std::array<std::pair<std::string_view, T>, Count>;
+
+constexpr Names<Method, 3> kMethods = {
+    {{"bptt", Method::bptt}, {"ft", Method::ft}, {"dsf", Method::dsf}}};
+constexpr Names<DiagonalInit, 3> kInits = {{{"uniform", DiagonalInit::uniform},
+                                            {"linspace", DiagonalInit::linspace},
+                                            {"constant", DiagonalInit::constant}}};
+constexpr Names<DiagonalForm, 5> kForms = {{{"auto", DiagonalForm::automatic},
+                                            {"fused", DiagonalForm::fused},
+                                            {"serial", DiagonalForm::serial},
+                                            {"blocked", DiagonalForm::blocked},
+                                            {"fft", DiagonalForm::fft}}};
+
+template <typename T, std::size_t Count>
+T look_up(std::string_view key, const std::string& value, const Names<T, Count>& names) {
+  std::string known;
+  for (const auto& [name, meaning] : names) {
+    if (name == value) return meaning;
+    known += known.empty() ? "" : ", ";
+    known += name;
+  }
+  throw ConfigError(fmt::format("{} = \"{}\" is unknown; known: {}", key, value, known));
+}
+
+std::pair<double, double> checked_range(const std::vector<double>& range) {
+  // Written so that NaN fails.
+  if (range.size() == 2 && range[0] >= 0.0 && range[0] <= range[1] && range[1] <= 1.0) {
+    return {range[0], range[1]};
+  }
+  std::string given;
+  for (const double value : range) given += fmt::format("{}{}", given.empty() ? "" : ", ", value);
+  throw ConfigError(fmt::format(
+      "feedback.range = [{}] must be two numbers [low, high] with 0 <= low <= high <= 1", given));
+}
+
+Buffer<float> initial_diagonal(DiagonalInit init, std::pair<double, double> range, dim_t size,
+                               Rng rng) {
+  const auto [low, high] = range;
+  Buffer<float> a(size);
+  for (dim_t j = 0; j < size; ++j) {
+    double value = 0.5 * (low + high);
+    if (init == DiagonalInit::uniform) {
+      value = rng.uniform(low, high);
+    } else if (init == DiagonalInit::linspace && size > 1) {
+      value = low + (high - low) * static_cast<double>(j) / static_cast<double>(size - 1);
+    }
+    a[j] = static_cast<float>(value);
+  }
+  return a;
+}
+
+}  // namespace
+
+std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t state_size,
+                                        std::uint64_t seed, std::string_view purpose) {
+  // All keys are checked whatever the method, so that a wrong one does not wait for its day.
+  const Method method = look_up("feedback.method", config.method, kMethods);
+  const DiagonalInit init = look_up("feedback.init", config.init, kInits);
+  const DiagonalForm form = look_up("feedback.scan", config.scan, kForms);
+  const std::pair<double, double> range = checked_range(config.range);
+  switch (method) {
+    case Method::bptt:
+      return std::make_unique<BpttFeedback>();
+    case Method::ft:
+      return std::make_unique<TruncatedFeedback>();
+    case Method::dsf:
+      break;
+  }
+  return std::make_unique<DiagonalFeedback>(
+      initial_diagonal(init, range, state_size, Rng(seed, purpose)), form);
+}
+
+}  // namespace dsf

@@ -1,0 +1,53 @@
+#pragma once
+
+// y = LN(x): kernels/layer_norm with its trained vectors.   gamma [D] starts at one, beta [D] at
+// zero
+
+#include <string>
+
+#include "dsf/base/buffer.h"
+#include "dsf/kernels/layer_norm.h"
+#include "dsf/layers/parameter.h"
+
+namespace dsf {
+
+/// The statistics of the rows seen forward, kept for the backward pass. Owned by the caller.
+class LayerNormTape {
+ public:
+  /// Room for `rows` rows; contents undefined.
+  void reshape(dim_t rows) {
+    mean_.ensure(rows);
+    rstd_.ensure(rows);
+  }
+  /// Of the rows from `first` on.
+  LayerNormStatistics from_row(dim_t first) { return {mean_.data() + first, rstd_.data() + first}; }
+
+ private:
+  Buffer<float> mean_;
+  Buffer<float> rstd_;
+};
+
+class LayerNorm {
+ public:
+  /// Adds `<prefix>weight` (gamma) and `<prefix>bias` (beta) to the table.
+  LayerNorm(ParameterTable& table, const std::string& prefix, dim_t width);
+
+  dim_t width() const { return gamma_.cols; }
+
+  void prepare(Weights weights);
+
+  /// x [n, D]; y [n, D] and the n statistics overwritten.
+  void forward(ConstMatrixF x, LayerNormStatistics statistics, MatrixF y) const;
+
+  /// dy, x [n, D] and the statistics of x; dx [n, D] overwritten, may be dy itself; gradients
+  /// accumulated. `work`: the kernel's partial sums, kept from step to step.
+  void backward(ConstMatrixF dy, ConstMatrixF x, LayerNormStatistics statistics,
+                Buffer<float>& work, MatrixF dx, Gradients gradients) const;
+
+ private:
+  ParameterId gamma_;
+  ParameterId beta_;
+  LayerNormWeights values_;
+};
+
+}  // namespace dsf

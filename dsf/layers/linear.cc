@@ -1,0 +1,34 @@
+#include "dsf/layers/linear.h"
+
+#include "dsf/kernels/elementwise.h"
+
+namespace dsf {
+
+Linear::Linear(ParameterTable& table, const std::string& prefix, dim_t in, dim_t out,
+               Init weight_init)
+    : weight_(table.add_matrix(prefix + "weight", out, in, weight_init)),
+      bias_(table.add_vector(prefix + "bias", out, Init::zeros())) {}
+
+void Linear::prepare(Weights weights, Precision precision) {
+  precision_ = precision;
+  forward_weights_.pack(weights(weight_), Op::transpose, precision);
+  backward_weights_.pack(weights(weight_), Op::none, precision);
+  bias_values_ = weights.vector(bias_);
+}
+
+void Linear::forward(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const {
+  gemm(scratch.x(x, precision_), forward_weights_, Into::overwrite, y);
+  add_bias(bias_values_, y);
+}
+
+// dx = dy W,   dW += dy^T x,   db += sum over rows of dy
+void Linear::backward(ConstMatrixF x, ConstMatrixF dy, LinearScratch& scratch, MatrixF dx,
+                      Gradients gradients) const {
+  const OperandView dy_operand = scratch.dy(dy, precision_);
+  gemm(Op::transpose, dy_operand, Op::none, scratch.x(x, precision_), Into::accumulate,
+       gradients(weight_));
+  gemm(dy_operand, backward_weights_, Into::overwrite, dx);  // last: dx may be x
+  column_sums(dy, scratch.partial_sums, gradients.vector(bias_));
+}
+
+}  // namespace dsf

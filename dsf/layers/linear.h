@@ -1,0 +1,45 @@
+#pragma once
+
+// y = x W^T + b over all rows of a batch.   W [out, in], b [out]
+
+#include <string>
+
+#include "dsf/kernels/gemm.h"
+#include "dsf/layers/parameter.h"
+
+namespace dsf {
+
+/// Memory of one linear map's passes, kept from step to step. Owned by the caller.
+struct LinearScratch {
+  OperandScratch x;
+  OperandScratch dy;
+  Buffer<float> partial_sums;
+};
+
+class Linear {
+ public:
+  /// Adds `<prefix>weight` and `<prefix>bias` to the table. The bias starts at zero.
+  Linear(ParameterTable& table, const std::string& prefix, dim_t in, dim_t out, Init weight_init);
+
+  dim_t in() const { return weight_.cols; }
+  dim_t out() const { return weight_.rows; }
+
+  void prepare(Weights weights, Precision precision);
+
+  /// x [n, in], y [n, out] overwritten.
+  void forward(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const;
+
+  /// dy [n, out]; dx [n, in] overwritten, may be x itself; gradients of W and b accumulated.
+  void backward(ConstMatrixF x, ConstMatrixF dy, LinearScratch& scratch, MatrixF dx,
+                Gradients gradients) const;
+
+ private:
+  ParameterId weight_;
+  ParameterId bias_;
+  Precision precision_ = Precision::f32;
+  PackedWeights forward_weights_;   // W^T [in, out]
+  PackedWeights backward_weights_;  // W [out, in]
+  const float* bias_values_ = nullptr;
+};
+
+}  // namespace dsf

@@ -1,0 +1,59 @@
+#pragma once
+
+// A mixer is the part of a block that looks along time: a recurrent layer, attention, a damped EMA.
+//
+// Life of one training step:
+//   prepare   once after the weights changed: converts and packs them
+//   forward   fills y and the tape
+//   backward  reads x, the tape and dy; fills dx; accumulates parameter gradients
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dsf/base/packed_layout.h"
+#include "dsf/kernels/gemm.h"
+#include "dsf/layers/parameter.h"
+
+namespace dsf {
+
+/// What a mixer's backward pass needs from its forward pass. Owned by the caller, reused from step
+/// to step: its buffers grow to the largest batch and stay.
+class MixerTape {
+ public:
+  virtual ~MixerTape() = default;
+};
+
+/// Numbers of a layer that are not trained but belong to the model: DSF's diagonal. Saved in
+/// checkpoints.
+struct NamedBuffer {
+  std::string name;
+  std::span<float> values;
+};
+
+class Mixer {
+ public:
+  virtual ~Mixer() = default;
+
+  virtual dim_t output_width() const = 0;
+  /// Width of the state carried from one batch to the next; 0 where there is none to carry.
+  virtual dim_t state_width() const = 0;
+  virtual std::unique_ptr<MixerTape> make_tape() const = 0;
+  virtual std::vector<NamedBuffer> buffers() { return {}; }
+
+  virtual void prepare(Weights weights, Precision precision) = 0;
+
+  /// x [N, input], y [N, output_width] overwritten. `state` [B, state_width]: on entry each
+  /// sequence's initial state, on return its last one; an empty view starts from zero and returns
+  /// nothing.
+  virtual void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
+                       MatrixF y) const = 0;
+
+  /// dy [N, output_width] is used as scratch and destroyed. dx [N, input] overwritten. No gradient
+  /// flows into the initial state: a carried state is a constant.
+  virtual void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy,
+                        MatrixF dx, Gradients gradients) const = 0;
+};
+
+}  // namespace dsf

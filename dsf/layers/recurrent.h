@@ -1,0 +1,55 @@
+#pragma once
+
+// A recurrent layer: a cell, and the feedback that carries its gradients back in time. The only
+// place that knows both.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "dsf/cells/cell.h"
+#include "dsf/feedback/feedback.h"
+#include "dsf/layers/mixer.h"
+
+namespace dsf {
+
+class RecurrentLayer final : public Mixer {
+ public:
+  /// Adds <prefix>weight_ih, weight_hh, bias_ih and bias_hh to the table, uniform in +-1/sqrt(D).
+  /// `feedback` must have been made for the cell's state size.
+  RecurrentLayer(ParameterTable& table, const std::string& prefix, std::unique_ptr<Cell> cell,
+                 std::unique_ptr<Feedback> feedback);
+
+  dim_t output_width() const override { return cell_->shape().state; }
+  dim_t state_width() const override { return cell_->shape().state; }
+  std::unique_ptr<MixerTape> make_tape() const override;
+  /// <prefix>feedback.diagonal, where the feedback has one.
+  std::vector<NamedBuffer> buffers() override;
+
+  void prepare(Weights weights, Precision precision) override;
+  void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
+               MatrixF y) const override;
+  /// Once after each forward: the tape is used up. dx may be x itself.
+  void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy, MatrixF dx,
+                Gradients gradients) const override;
+
+ private:
+  std::string prefix_;
+  std::unique_ptr<Cell> cell_;
+  std::unique_ptr<Feedback> feedback_;
+  ParameterId weight_ih_;
+  ParameterId weight_hh_;
+  ParameterId bias_ih_;
+  ParameterId bias_hh_;
+};
+
+/// A recurrent layer from a configuration's names; the feedback's random numbers come from `seed`
+/// and the layer's prefix. Throws ConfigError on an unknown name.
+std::unique_ptr<RecurrentLayer> make_recurrent_layer(ParameterTable& table,
+                                                     const std::string& prefix,
+                                                     const std::string& cell,
+                                                     const std::string& reset, dim_t input,
+                                                     dim_t hidden, const FeedbackConfig& feedback,
+                                                     std::uint64_t seed);
+
+}  // namespace dsf

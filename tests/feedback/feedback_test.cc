@@ -1,0 +1,245 @@
+// Feedbacks alone, on a cell made up for the test: state s, Jacobian a fixed full matrix, and a
+// local backward that only writes down the g it was given.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "dsf/base/error.h"
+#include "dsf/base/rng.h"
+#include "dsf/cells/slices.h"
+#include "dsf/feedback/feedback.h"
+#include "tests/reference/grid.h"
+
+namespace dsf {
+namespace {
+
+using reference::Grid;
+
+FeedbackConfig config_of(const std::string& method, const std::string& scan = "auto") {
+  FeedbackConfig config;
+  config.method = method;
+  config.scan = scan;
+  return config;
+}
+
+class RecordingCell final : public BackwardAccess {
+ public:
+  RecordingCell(const PackedLayout& layout, const Grid<float>& jacobian)
+      : layout_(layout),
+        jacobian_(jacobian),
+        seen(layout.total_rows(), jacobian.rows),
+        visits(static_cast<std::size_t>(layout.total_rows())) {}
+
+  void local_backward_all(ConstMatrixF g) override {
+    for (dim_t i = 0; i < layout_.total_rows(); ++i) record(i, g);
+    ++finished;
+  }
+  void local_backward(StepRows rows, ConstMatrixF g) override {
+    for (dim_t b = rows.begin; b < rows.begin + rows.count; ++b) {
+      record(layout_.offset(rows.t) + b, g);
+    }
+  }
+  void finish_local_backward(ConstMatrixF /*g*/) override { ++finished; }
+  void backward_step(StepRows rows, MatrixF g) override {
+    EXPECT_EQ(slice_of(rows.begin), slice_of(rows.begin + rows.count - 1));
+    local_backward(rows, g);
+    if (rows.t == 0) return;
+    for (dim_t b = rows.begin; b < rows.begin + rows.count; ++b) {
+      for (dim_t i = 0; i < jacobian_.rows; ++i) {
+        for (dim_t j = 0; j < jacobian_.cols; ++j) {
+          g(layout_.offset(rows.t - 1) + b, j) +=
+              g(layout_.offset(rows.t) + b, i) * jacobian_(i, j);
+        }
+      }
+    }
+  }
+
+ private:
+  void record(dim_t row, ConstMatrixF g) {
+    for (dim_t j = 0; j < g.cols; ++j) seen(row, j) = g(row, j);
+    ++visits[static_cast<std::size_t>(row)];
+  }
+
+  const PackedLayout& layout_;
+  const Grid<float>& jacobian_;
+
+ public:
+  Grid<float> seen;         ///< g of each row, at the time of its local backward
+  std::vector<int> visits;  ///< local backwards of each row
+  int finished = 0;
+};
+
+constexpr dim_t kState = 13;
+const PackedLayout kLayout({70, 70, 41, 33, 9, 9, 1});
+
+struct Problem {
+  Problem() {
+    Rng rng(3);
+    e = Grid<float>(reference::random_grid(kLayout.total_rows(), kState, 1.0, rng));
+    jacobian = Grid<float>(reference::random_grid(kState, kState, 0.5, rng));
+  }
+  Grid<float> e;
+  Grid<float> jacobian;
+};
+
+// g by its definition, in double: what each local backward must have seen.
+Grid<double> total_gradient(const Grid<float>& e, const Grid<double>& jacobian) {
+  Grid<double> g(e);
+  for (dim_t t = kLayout.steps() - 1; t > 0; --t) {
+    for (dim_t b = 0; b < kLayout.rows_at(t); ++b) {
+      for (dim_t i = 0; i < kState; ++i) {
+        for (dim_t j = 0; j < kState; ++j) {
+          g(kLayout.offset(t - 1) + b, j) += g(kLayout.offset(t) + b, i) * jacobian(i, j);
+        }
+      }
+    }
+  }
+  return g;
+}
+
+RecordingCell run(const Feedback& feedback, const Problem& problem) {
+  RecordingCell cell(kLayout, problem.jacobian);
+  Grid<float> g = problem.e;
+  FeedbackWorkspace work;
+  feedback.run(kLayout, cell, work, g.view());
+  EXPECT_EQ(cell.visits, std::vector<int>(cell.visits.size(), 1)) << "each row exactly once";
+  return cell;
+}
+
+// Sums of at most 7 steps of 13 products each, in float.
+constexpr double kTolerance = 20 * 6e-8;
+
+TEST(BpttFeedback, FollowsTheJacobianFromStepToStep) {
+  const Problem problem;
+  const auto feedback = make_feedback(config_of("bptt"), kState, 1, "layer");
+  EXPECT_TRUE(feedback->needs_jacobian());
+  EXPECT_TRUE(feedback->buffers().empty());
+  const RecordingCell cell = run(*feedback, problem);
+  const Grid<double> exact = total_gradient(problem.e, Grid<double>(problem.jacobian));
+  EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), exact), kTolerance);
+}
+
+TEST(TruncatedFeedback, LeavesTheErrorsAlone) {
+  const Problem problem;
+  const auto feedback = make_feedback(config_of("ft"), kState, 1, "layer");
+  EXPECT_FALSE(feedback->needs_jacobian());
+  const RecordingCell cell = run(*feedback, problem);
+  EXPECT_EQ(cell.seen.values, problem.e.values);
+  EXPECT_EQ(cell.finished, 1);
+}
+
+class DiagonalFeedbackForms : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Scans, DiagonalFeedbackForms,
+                         ::testing::Values("auto", "fused", "serial", "blocked", "fft"),
+                         [](const auto& suite) { return std::string(suite.param); });
+
+TEST_P(DiagonalFeedbackForms, FollowTheDiagonalFromStepToStep) {
+  const Problem problem;
+  const auto feedback = make_feedback(config_of("dsf", GetParam()), kState, 1, "layer");
+  EXPECT_FALSE(feedback->needs_jacobian());
+  const RecordingCell cell = run(*feedback, problem);
+  EXPECT_EQ(cell.finished, 1);
+  const std::span<float> a = feedback->buffers().at(0).values;
+  Grid<double> diagonal(kState, kState);
+  for (dim_t j = 0; j < kState; ++j) diagonal(j, j) = a[static_cast<std::size_t>(j)];
+  EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), total_gradient(problem.e, diagonal)),
+            kTolerance);
+}
+
+// Values loaded from a checkpoint are written through the buffer and must be the ones used.
+TEST_P(DiagonalFeedbackForms, ReadTheirBuffer) {
+  const Problem problem;
+  const auto feedback = make_feedback(config_of("dsf", GetParam()), kState, 1, "layer");
+  const std::span<float> a = feedback->buffers().at(0).values;
+  std::fill(a.begin(), a.end(), 0.0F);
+  const RecordingCell cell = run(*feedback, problem);
+  EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), Grid<double>(problem.e)),
+            kTolerance);
+}
+
+std::vector<float> diagonal_of(const FeedbackConfig& config, dim_t size = kState,
+                               std::uint64_t seed = 1, const char* purpose = "layer") {
+  const auto feedback = make_feedback(config, size, seed, purpose);
+  const FeedbackBuffer buffer = feedback->buffers().at(0);
+  EXPECT_EQ(buffer.name, "diagonal");
+  return {buffer.values.begin(), buffer.values.end()};
+}
+
+TEST(DiagonalFeedbackInit, UniformFillsItsRangeFromTheSeed) {
+  FeedbackConfig config = config_of("dsf");
+  config.range = {0.25, 0.75};
+  const std::vector<float> a = diagonal_of(config, 4000);
+  const auto [low, high] = std::minmax_element(a.begin(), a.end());
+  EXPECT_GE(*low, 0.25F);
+  EXPECT_LE(*high, 0.75F);
+  EXPECT_LT(*low, 0.26F);
+  EXPECT_GT(*high, 0.74F);
+  EXPECT_EQ(a, diagonal_of(config, 4000));
+  EXPECT_NE(a, diagonal_of(config, 4000, 2));
+  EXPECT_NE(a, diagonal_of(config, 4000, 1, "other layer"));
+}
+
+TEST(DiagonalFeedbackInit, LinspaceReachesBothEnds) {
+  FeedbackConfig config = config_of("dsf");
+  config.init = "linspace";
+  config.range = {0.5, 1.0};
+  EXPECT_EQ(diagonal_of(config, 5), (std::vector<float>{0.5F, 0.625F, 0.75F, 0.875F, 1.0F}));
+  EXPECT_EQ(diagonal_of(config, 1), (std::vector<float>{0.75F}));
+}
+
+TEST(DiagonalFeedbackInit, ConstantIsTheMeanOfTheRange) {
+  FeedbackConfig config = config_of("dsf");
+  config.init = "constant";
+  config.range = {0.25, 0.75};
+  EXPECT_EQ(diagonal_of(config, 3), (std::vector<float>{0.5F, 0.5F, 0.5F}));
+  config.range = {0.0, 0.0};
+  EXPECT_EQ(diagonal_of(config, 2), (std::vector<float>{0.0F, 0.0F}));
+}
+
+std::string error_of(const FeedbackConfig& config) {
+  try {
+    make_feedback(config, kState, 1, "layer");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(FeedbackConfigErrors, NameTheKeyAndTheKnownValues) {
+  EXPECT_EQ(error_of(config_of("rtrl")),
+            "feedback.method = \"rtrl\" is unknown; known: bptt, ft, dsf");
+  EXPECT_EQ(error_of(config_of("dsf", "parallel")),
+            "feedback.scan = \"parallel\" is unknown; known: auto, fused, serial, blocked, fft");
+  FeedbackConfig config = config_of("dsf");
+  config.init = "normal";
+  EXPECT_EQ(error_of(config),
+            "feedback.init = \"normal\" is unknown; known: uniform, linspace, constant");
+}
+
+TEST(FeedbackConfigErrors, RangeMustLieInTheUnitInterval) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::vector<double>& range : std::vector<std::vector<double>>{{},
+                                                                           {0.5},
+                                                                           {0.0, 0.5, 1.0},
+                                                                           {-0.1, 0.5},
+                                                                           {0.5, 1.1},
+                                                                           {0.8, 0.2},
+                                                                           {nan, 0.5},
+                                                                           {0.5, nan}}) {
+    FeedbackConfig config = config_of("dsf");
+    config.range = range;
+    EXPECT_NE(error_of(config).find("feedback.range"), std::string::npos) << range.size();
+  }
+  FeedbackConfig config = config_of("dsf");
+  config.range = {0.8, 0.2};
+  EXPECT_EQ(
+      error_of(config),
+      "feedback.range = [0.8, 0.2] must be two numbers [low, high] with 0 <= low <= high <= 1");
+}
+
+}  // namespace
+}  // namespace dsf

@@ -1,0 +1,173 @@
+// What every mixer owes, whatever it computes: the recurrent layers, attention and the damped
+// average, alone and inside both blocks.
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "dsf/feedback/feedback_config.h"
+#include "dsf/layers/attention.h"
+#include "dsf/layers/ema.h"
+#include "dsf/layers/plain_block.h"
+#include "dsf/layers/recurrent.h"
+#include "dsf/layers/transformer_block.h"
+#include "tests/support/mixer_run.h"
+#include "tests/support/thread_guard.h"
+
+namespace dsf::testing {
+namespace {
+
+constexpr dim_t kWidth = 12;
+constexpr float kDeviation = 0.02F;
+
+std::unique_ptr<Mixer> make_mixer(const std::string& name, ParameterTable& table) {
+  const std::string prefix = "mixer.";
+  if (name == "attention") return std::make_unique<Attention>(table, prefix, kWidth, 2, kDeviation);
+  if (name == "ema") {
+    return std::make_unique<Ema>(table, prefix, kWidth, Ema::default_channels(kWidth),
+                                 Ema::kDefaultDims, kDeviation);
+  }
+  FeedbackConfig feedback;
+  feedback.method = "bptt";
+  return make_recurrent_layer(table, prefix, name, "after", kWidth, kWidth, feedback, 1);
+}
+
+struct Case {
+  std::string mixer;
+  std::string block;  // none | plain | transformer
+
+  std::string name() const { return mixer + "_in_" + block; }
+  friend void PrintTo(const Case& each, std::ostream* out) { *out << each.name(); }
+};
+
+class EveryMixerTest : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    mixer = make_mixer(GetParam().mixer, table);
+    if (GetParam().block == "plain") {
+      mixer = std::make_unique<PlainBlock>(table, "", kWidth, true, kDeviation, std::move(mixer));
+    } else if (GetParam().block == "transformer") {
+      mixer = std::make_unique<TransformerBlock>(table, "", kWidth, true, kDeviation, kDeviation,
+                                                 std::move(mixer));
+    }
+    weights = random_weights(table, 1);
+    mixer->prepare({weights.data()}, Precision::f32);
+  }
+
+  reference::Grid<double> forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state = {}) {
+    const auto tape = mixer->make_tape();
+    Matrix y(x.rows, mixer->output_width());
+    mixer->forward(layout, x, state, *tape, y);
+    return to_grid(y);
+  }
+
+  ParameterTable table;
+  std::unique_ptr<Mixer> mixer;
+  Buffer<float> weights;
+};
+
+// Lengths 9, 7, 7, 4, 1.
+const PackedLayout kLayout({5, 4, 4, 4, 3, 3, 3, 1, 1});
+
+TEST_P(EveryMixerTest, IsCausalAndKeepsSequencesApart) {
+  RandomMatrix x(kLayout.total_rows(), kWidth, 2);
+  const reference::Grid<double> before = forward(kLayout, x.view());
+  for (const auto& [t, b] : {std::pair<dim_t, dim_t>{0, 0}, {3, 1}, {6, 2}, {8, 0}}) {
+    RandomMatrix changed(kLayout.total_rows(), kWidth, 2);
+    for (dim_t j = 0; j < kWidth; j += 2) {  // not all alike: layer norm would take it out again
+      changed.view()(kLayout.offset(t) + b, j) += 1.0F;
+    }
+    const reference::Grid<double> after = forward(kLayout, changed.view());
+    for (dim_t s = 0; s < kLayout.steps(); ++s) {
+      for (dim_t c = 0; c < kLayout.rows_at(s); ++c) {
+        const dim_t row = kLayout.offset(s) + c;
+        const bool may_change = c == b && s >= t;
+        EXPECT_EQ(before.row(row) == after.row(row), !may_change)
+            << "token (" << t << ", " << b << ") changed, output (" << s << ", " << c << ")";
+      }
+    }
+  }
+}
+
+TEST_P(EveryMixerTest, GivesTheSameBitsWithAnyNumberOfThreads) {
+  // Large enough for every kernel to cut it into several tasks.
+  const PackedLayout layout = PackedLayout::uniform(70, 40);
+  const RandomMatrix x(layout.total_rows(), kWidth, 2);
+  const RandomMatrix dy(layout.total_rows(), mixer->output_width(), 3);
+  for (const PackedLayout* each : {&kLayout, &layout}) {
+    const dim_t rows = each->total_rows();
+    EXPECT_TRUE(same_with_any_thread_count([&] {
+      return run_mixer(*mixer, table, *each, x.view().middle_rows(0, rows),
+                       dy.view().middle_rows(0, rows));
+    }));
+  }
+}
+
+TEST_P(EveryMixerTest, LeavesNothingOnTheTapeForTheNextBatch) {
+  const PackedLayout large = PackedLayout::uniform(11, 6);
+  const RandomMatrix x(large.total_rows(), kWidth, 2);
+  const RandomMatrix dy(large.total_rows(), mixer->output_width(), 3);
+  const auto reused = mixer->make_tape();
+  for (const PackedLayout* layout : {&kLayout, &large, &kLayout}) {
+    const ConstMatrixF x_rows = x.view().middle_rows(0, layout->total_rows());
+    const ConstMatrixF dy_rows = dy.view().middle_rows(0, layout->total_rows());
+    EXPECT_EQ(run_mixer(*mixer, table, *layout, x_rows, dy_rows, {}, *reused),
+              run_mixer(*mixer, table, *layout, x_rows, dy_rows));
+  }
+}
+
+TEST_P(EveryMixerTest, AccumulatesItsGradients) {
+  const RandomMatrix x(kLayout.total_rows(), kWidth, 2);
+  const RandomMatrix dy(kLayout.total_rows(), mixer->output_width(), 3);
+  Values twice = run_mixer(*mixer, table, kLayout, x.view(), dy.view()).parameters;
+  for (auto& [name, grid] : twice) {
+    for (double& value : grid.values) value *= 2.0;
+  }
+  Buffer<float> gradients(table.flat_size());
+  const auto tape = mixer->make_tape();
+  Matrix y(kLayout.total_rows(), mixer->output_width());
+  Matrix dx(kLayout.total_rows(), kWidth);
+  for (int pass = 0; pass < 2; ++pass) {
+    RandomMatrix error(kLayout.total_rows(), mixer->output_width(), 3);
+    mixer->forward(kLayout, x.view(), {}, *tape, y);
+    mixer->backward(kLayout, x.view(), *tape, error.view(), dx, {gradients.data()});
+  }
+  expect_close(to_values(table, gradients), twice);
+}
+
+TEST_P(EveryMixerTest, CarriesItsStateFromBatchToBatch) {
+  if (mixer->state_width() == 0) GTEST_SKIP() << "no state to carry";
+  constexpr dim_t kSteps = 8;
+  constexpr dim_t kCut = 3;
+  constexpr dim_t kBatch = 2;
+  const RandomMatrix x(kSteps * kBatch, kWidth, 2);
+  const reference::Grid<double> whole = forward(PackedLayout::uniform(kSteps, kBatch), x.view());
+
+  Matrix state(kBatch, mixer->state_width());
+  state.zero();
+  const reference::Grid<double> first =
+      forward(PackedLayout::uniform(kCut, kBatch), x.view().middle_rows(0, kCut * kBatch), state);
+  const dim_t rest = kSteps - kCut;
+  const reference::Grid<double> second =
+      forward(PackedLayout::uniform(rest, kBatch),
+              x.view().middle_rows(kCut * kBatch, rest * kBatch), state);
+  std::vector<double> joined = first.values;
+  joined.insert(joined.end(), second.values.begin(), second.values.end());
+  reference::Grid<double> actual(whole.rows, whole.cols);
+  actual.values = joined;
+  expect_close("y", actual, whole);
+}
+
+std::vector<Case> every_case() {
+  std::vector<Case> cases;
+  for (const char* mixer : {"rnn", "gru", "lstm", "attention", "ema"}) {
+    for (const char* block : {"none", "plain", "transformer"}) cases.push_back({mixer, block});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryMixerTest, ::testing::ValuesIn(every_case()),
+                         [](const auto& test) { return test.param.name(); });
+
+}  // namespace
+}  // namespace dsf::testing

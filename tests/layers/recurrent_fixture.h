@@ -1,0 +1,169 @@
+#pragma once
+
+// Runs the library's recurrent layers on the stacks of tests/reference/stack.h.
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "dsf/kernels/parallel.h"
+#include "dsf/layers/recurrent.h"
+#include "tests/reference/stack.h"
+
+namespace dsf::test {
+
+struct CellCase {
+  CellKind kind;
+  GruReset reset;
+  const char* name;
+};
+inline constexpr CellCase kAllCells[] = {
+    {CellKind::rnn, GruReset::after, "rnn"},
+    {CellKind::gru, GruReset::after, "gru_reset_after"},
+    {CellKind::gru, GruReset::before, "gru_reset_before"},
+    {CellKind::lstm, GruReset::after, "lstm"},
+};
+inline void PrintTo(const CellCase& cell, std::ostream* out) { *out << cell.name; }
+
+inline FeedbackConfig feedback_of(const std::string& method, const std::string& scan = "auto") {
+  FeedbackConfig config;
+  config.method = method;
+  config.scan = scan;
+  return config;
+}
+
+/// Restores the number of threads.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int count) : before_(thread_count()) { set_thread_count(count); }
+  ~ThreadCount() { set_thread_count(before_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int before_;
+};
+
+struct FastResult {
+  reference::Grid<double> y;  ///< the last layer's output
+  std::vector<reference::Grid<double>> last_states;
+  reference::StackGradients gradients;
+
+  /// Everything in one row, to compare two runs to the bit.
+  std::vector<double> flat() const {
+    std::vector<double> all;
+    const auto append = [&all](const reference::Grid<double>& grid) {
+      all.insert(all.end(), grid.values.begin(), grid.values.end());
+    };
+    append(y);
+    append(gradients.dx);
+    for (const auto& state : last_states) append(state);
+    for (const auto& layer : gradients.parameters) {
+      for (const auto& grid : layer) append(grid);
+    }
+    return all;
+  }
+};
+
+/// The library's layers in place of the reference's, everything else the same.
+class FastStack {
+ public:
+  FastStack(const reference::Stack& stack, const FeedbackConfig& feedback, Precision precision)
+      : stack_(stack) {
+    for (std::size_t l = 0; l < stack.layers.size(); ++l) {
+      const reference::LayerSpec& spec = stack.layers[l];
+      auto cell = make_cell(spec.kind, spec.reset, spec.input, spec.hidden);
+      layers_.push_back(std::make_unique<RecurrentLayer>(
+          table_, "layer" + std::to_string(l) + ".", std::move(cell),
+          make_feedback(feedback, spec.state(), 1, "diagonal")));
+      for (const NamedBuffer& buffer : layers_.back()->buffers()) {
+        for (std::size_t j = 0; j < buffer.values.size(); ++j) {
+          buffer.values[j] = static_cast<float>(stack.diagonals[l][j]);
+        }
+      }
+      tapes_.push_back(layers_.back()->make_tape());
+    }
+    weights_.resize(table_.flat_size());
+    gradients_.resize(table_.flat_size());
+    for (std::size_t i = 0; i < table_.entries().size(); ++i) {
+      const auto& values = stack.parameters[i / 4][i % 4].values;
+      std::copy(values.begin(), values.end(), weights_.data() + table_.entries()[i].id.offset);
+    }
+    for (auto& layer : layers_) layer->prepare({weights_.data()}, precision);
+  }
+
+  const ParameterTable& table() const { return table_; }
+
+  FastResult run() { return run(stack_); }
+
+  /// Forward and backward of the whole stack on the batch of `batch`, a stack of the same
+  /// parameters.
+  FastResult run(const reference::Stack& batch) {
+    using reference::Grid;
+    const auto float_of = [](const Grid<double>& m) { return Grid<float>(m); };
+    std::vector<Grid<float>> inputs = {float_of(batch.x)};
+    FastResult result;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      Grid<float> state = float_of(batch.initial[l]);
+      Grid<float> s(batch.x.rows, layers_[l]->output_width());
+      layers_[l]->forward(batch.layout, inputs.back().view(), state.view(), *tapes_[l], s.view());
+      result.last_states.emplace_back(state);
+      Grid<double> y = reference::apply_map(batch.maps[l], Grid<double>(s));
+      if (batch.skip) add_to(Grid<double>(inputs.back()), y);
+      inputs.push_back(float_of(y));
+    }
+    result.y = Grid<double>(inputs.back());
+
+    Grid<double> dy = batch.c;
+    for (std::size_t i = 0; i < dy.values.size(); ++i) {
+      dy.values[i] += batch.q.values[i] * result.y.values[i];
+    }
+    gradients_.resize(table_.flat_size());  // zeros
+    for (std::size_t l = layers_.size(); l-- > 0;) {
+      Grid<float> e = float_of(reference::apply_map(transposed(batch.maps[l]), dy));
+      Grid<float> dx(inputs[l].rows, inputs[l].cols);
+      layers_[l]->backward(batch.layout, inputs[l].view(), *tapes_[l], e.view(), dx.view(),
+                           {gradients_.data()});
+      Grid<double> below(dx);
+      if (batch.skip) add_to(dy, below);
+      dy = below;
+    }
+    result.gradients = {dy, gradients()};
+    return result;
+  }
+
+ private:
+  static void add_to(const reference::Grid<double>& x, reference::Grid<double>& y) {
+    for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] += x.values[i];
+  }
+  static reference::Grid<double> transposed(const reference::Grid<double>& m) {
+    reference::Grid<double> t(m.cols, m.rows);
+    for (dim_t i = 0; i < m.rows; ++i) {
+      for (dim_t j = 0; j < m.cols; ++j) t(j, i) = m(i, j);
+    }
+    return t;
+  }
+  std::vector<reference::Parameters<double>> gradients() const {
+    std::vector<reference::Parameters<double>> all = stack_.parameters;
+    for (std::size_t i = 0; i < table_.entries().size(); ++i) {
+      auto& values = all[i / 4][i % 4].values;
+      const float* from = gradients_.data() + table_.entries()[i].id.offset;
+      std::copy(from, from + values.size(), values.begin());
+    }
+    return all;
+  }
+
+  const reference::Stack& stack_;
+  ParameterTable table_;
+  std::vector<std::unique_ptr<RecurrentLayer>> layers_;
+  std::vector<std::unique_ptr<MixerTape>> tapes_;
+  Buffer<float> weights_;
+  Buffer<float> gradients_;
+};
+
+inline FastResult run_fast(const reference::Stack& stack, const FeedbackConfig& feedback,
+                           Precision precision = Precision::f32) {
+  return FastStack(stack, feedback, precision).run();
+}
+
+}  // namespace dsf::test

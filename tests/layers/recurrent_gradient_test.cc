@@ -1,0 +1,168 @@
+// Gradients in three tiers: (1) the slow reference BPTT against a complex step of the loss, no
+// backward pass involved; (2) the library against the reference, for every feedback, cell and
+// depth; (3) the library at sizes the reference is too slow for, against derivatives along
+// directions.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <tuple>
+
+#include "tests/layers/recurrent_fixture.h"
+
+namespace dsf {
+namespace {
+
+using reference::Grid;
+using reference::Method;
+using reference::Parameters;
+using reference::Stack;
+using test::CellCase;
+using test::FastResult;
+using test::feedback_of;
+
+// Sequences of length 5, 5, 3, 2, 1, 1.
+const PackedLayout kShort({6, 4, 3, 2, 2});
+
+std::string name_of(const CellCase& cell, dim_t layers) {
+  return std::string(cell.name) + "_" + std::to_string(layers) +
+         (layers == 1 ? "_layer" : "_layers");
+}
+
+class RecurrentGradient : public ::testing::TestWithParam<std::tuple<CellCase, dim_t>> {
+ protected:
+  static Stack stack(dim_t hidden, const PackedLayout& layout) {
+    const auto& [cell, layers] = GetParam();
+    return reference::random_stack(cell.kind, cell.reset, layers, hidden, layout, 17);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Cells, RecurrentGradient,
+                         ::testing::Combine(::testing::ValuesIn(test::kAllCells),
+                                            ::testing::Values(1, 3)),
+                         [](const auto& suite) {
+                           return name_of(std::get<0>(suite.param), std::get<1>(suite.param));
+                         });
+
+// Both sides are double and free of cancellation: what separates them is the order of sums.
+TEST_P(RecurrentGradient, ReferenceBpttEqualsComplexStepOfTheLoss) {
+  const Stack s = stack(4, kShort);
+  const auto bptt = reference::stack_backward(s, Method::bptt).parameters;
+  const auto exact = reference::complex_step_gradient(s);
+  for (std::size_t l = 0; l < exact.size(); ++l) {
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_LT(reference::relative_error(bptt[l][k], exact[l][k]), 1e-12)
+          << "layer " << l << " " << reference::kParameterNames[k];
+    }
+  }
+}
+
+// A test that cannot tell the methods apart would prove nothing below.
+TEST_P(RecurrentGradient, ReferenceMethodsDiffer) {
+  const Stack s = stack(4, kShort);
+  const auto bptt = reference::stack_backward(s, Method::bptt).parameters;
+  const auto ft = reference::stack_backward(s, Method::ft).parameters;
+  const auto dsf = reference::stack_backward(s, Method::dsf).parameters;
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_GT(reference::relative_error(ft[0][k], bptt[0][k]), 1e-3);
+    EXPECT_GT(reference::relative_error(dsf[0][k], bptt[0][k]), 1e-3);
+    EXPECT_GT(reference::relative_error(dsf[0][k], ft[0][k]), 1e-3);
+  }
+}
+
+// Rounding of float (6e-8) passes through some 20 operations a step (gates to 4 units in the last
+// place), 5 steps and 3 layers, and does not all point one way: some hundreds of units at most.
+constexpr double kFloatTolerance = 300 * 6e-8;
+
+void expect_close(const FastResult& fast, const reference::StackGradients& slow, double tolerance) {
+  EXPECT_LT(reference::relative_error(fast.gradients.dx, slow.dx), tolerance) << "dx";
+  for (std::size_t l = 0; l < slow.parameters.size(); ++l) {
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_LT(reference::relative_error(fast.gradients.parameters[l][k], slow.parameters[l][k]),
+                tolerance)
+          << "layer " << l << " " << reference::kParameterNames[k];
+    }
+  }
+}
+
+// 11 units: one whole vector and a remainder. The layout has two slices of sequences (33 > 32), the
+// second of which ends before the first.
+TEST_P(RecurrentGradient, EveryFeedbackEqualsTheSlowReference) {
+  const Stack s = stack(std::get<1>(GetParam()) == 1 ? 11 : 9, PackedLayout({33, 33, 9, 2}));
+  const auto bptt = reference::stack_backward(s, Method::bptt);
+  expect_close(test::run_fast(s, feedback_of("bptt")), bptt, kFloatTolerance);
+  const auto ft = reference::stack_backward(s, Method::ft);
+  expect_close(test::run_fast(s, feedback_of("ft")), ft, kFloatTolerance);
+  const auto dsf = reference::stack_backward(s, Method::dsf);
+  for (const char* scan : {"auto", "fused", "serial", "blocked", "fft"}) {
+    SCOPED_TRACE(scan);
+    expect_close(test::run_fast(s, feedback_of("dsf", scan)), dsf, kFloatTolerance);
+  }
+}
+
+// The same with all sequences equally long, where no previous states are gathered.
+TEST_P(RecurrentGradient, EqualLengthsEqualTheSlowReference) {
+  const Stack s = stack(9, PackedLayout::uniform(4, 3));
+  expect_close(test::run_fast(s, feedback_of("bptt")), reference::stack_backward(s, Method::bptt),
+               kFloatTolerance);
+  expect_close(test::run_fast(s, feedback_of("dsf")), reference::stack_backward(s, Method::dsf),
+               kFloatTolerance);
+}
+
+double dot(const std::vector<Parameters<double>>& a, const std::vector<Parameters<double>>& b) {
+  double sum = 0.0;
+  for (std::size_t l = 0; l < a.size(); ++l) {
+    for (std::size_t k = 0; k < 4; ++k) {
+      for (std::size_t i = 0; i < a[l][k].values.size(); ++i) {
+        sum += a[l][k].values[i] * b[l][k].values[i];
+      }
+    }
+  }
+  return sum;
+}
+
+// One parameter at a time, so that none hides behind a larger one, along two directions. Along the
+// gradient itself the derivative is its squared norm. A random direction v shows errors of any
+// shape: an error of norm |delta| has a product with v of about |delta| |v| / sqrt(n), n numbers;
+// five times that is the bound. Three slices, sizes that are no multiple of anything.
+TEST_P(RecurrentGradient, BpttOfALargeStackEqualsDerivativesAlongDirections) {
+  const Stack s = stack(70, PackedLayout({67, 67, 66, 40, 33, 32, 31, 1}));
+  const auto gradient = test::run_fast(s, feedback_of("bptt")).gradients.parameters;
+  Rng rng(4);
+  for (std::size_t l = 0; l < gradient.size(); ++l) {
+    for (std::size_t k = 0; k < 4; ++k) {
+      SCOPED_TRACE("layer " + std::to_string(l) + " " + reference::kParameterNames[k]);
+      const Grid<double>& g = gradient[l][k];
+      std::vector<Parameters<double>> direction;
+      for (const auto& spec : s.layers) direction.push_back(reference::zero_parameters(spec));
+
+      direction[l][k] = g;
+      const double squared = dot(gradient, direction);
+      EXPECT_NEAR(reference::complex_step_derivative(s, direction) / squared, 1.0, kFloatTolerance);
+
+      const Grid<double> v = reference::random_grid(g.rows, g.cols, 1.0, rng);
+      direction[l][k] = v;
+      const double bound = 5.0 * kFloatTolerance * reference::norm(g) * reference::norm(v) /
+                           std::sqrt(static_cast<double>(g.values.size()));
+      EXPECT_NEAR(dot(gradient, direction), reference::complex_step_derivative(s, direction),
+                  bound);
+    }
+  }
+}
+
+// A second batch through the same tape sees nothing of the first, larger one.
+TEST_P(RecurrentGradient, TapeIsReusable) {
+  const Stack large = stack(9, PackedLayout({40, 40, 12, 11, 11, 2}));
+  Stack small = stack(9, kShort);
+  small.parameters = large.parameters;
+  small.diagonals = large.diagonals;
+  for (const char* method : {"bptt", "ft", "dsf"}) {
+    const std::vector<double> fresh = test::run_fast(small, feedback_of(method)).flat();
+    test::FastStack fast(large, feedback_of(method), Precision::f32);
+    fast.run();
+    EXPECT_EQ(fast.run(small).flat(), fresh) << method;
+  }
+}
+
+}  // namespace
+}  // namespace dsf
