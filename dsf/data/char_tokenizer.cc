@@ -1,0 +1,93 @@
+#include "dsf/data/char_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "dsf/base/error.h"
+#include "dsf/base/utf8.h"
+#include "dsf/data/tokenizer_file.h"
+#include "dsf/data/vocabulary.h"
+
+namespace dsf {
+namespace {
+
+const std::array<std::string, 3> kSpecials = {"<unk>", "<bos>", "\n"};
+constexpr std::size_t kNamed = 2;  // of the specials, those that are not characters
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+// Calls visit(code point) for each character of `text`, kMalformed included.
+template <typename Visit>
+void for_each_code_point(std::string_view text, Visit&& visit) {
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = decode_utf8(text, at);
+    visit(point.value);
+    at += point.length;
+  }
+}
+
+char32_t single_code_point(const std::string& token, std::size_t id) {
+  if (!token.empty()) {
+    const CodePoint point = decode_utf8(token, 0);
+    if (point.value != kMalformed && point.length == token.size()) return point.value;
+  }
+  throw DataError(fmt::format("token {} '{}' is not one character", id, token));
+}
+
+}  // namespace
+
+CharTokenizer::CharTokenizer(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
+  if (tokens_.size() < kSpecials.size() ||
+      !std::equal(kSpecials.begin(), kSpecials.end(), tokens_.begin())) {
+    throw DataError("the first tokens must be <unk>, <bos> and the newline");
+  }
+  for (std::size_t id = kNamed; id < tokens_.size(); ++id) {
+    const std::size_t point = single_code_point(tokens_[id], id);
+    if (point >= id_of_.size()) id_of_.resize(point + 1, unk());
+    if (id_of_[point] != unk()) {
+      throw DataError(
+          fmt::format("tokens {} and {} are both '{}'", id_of_[point], id, tokens_[id]));
+    }
+    id_of_[point] = static_cast<token_t>(id);
+  }
+}
+
+void CharTokenizer::encode(std::string_view text, std::vector<token_t>& out) const {
+  for_each_code_point(text, [&](std::size_t point) {
+    out.push_back(point < id_of_.size() ? id_of_[point] : unk());
+  });
+}
+
+std::string CharTokenizer::decode(const std::vector<token_t>& ids) const {
+  std::string text;
+  for (const token_t id : ids) {
+    require_token(id, vocab_size());
+    if (id == unk()) {
+      text.append(kReplacement);
+    } else if (id != bos()) {
+      text.append(tokens_[static_cast<std::size_t>(id)]);
+    }
+  }
+  return text;
+}
+
+void CharTokenizer::save(const std::filesystem::path& file) const {
+  write_tokenizer_file({kind(), tokens_}, file);
+}
+
+std::vector<std::string> char_tokens(const TokenizerConfig& config, std::string_view text) {
+  std::vector<dim_t> counts(kCodePoints);
+  for_each_code_point(text, [&](char32_t point) { ++counts[point]; });
+  std::vector<CountedToken> candidates;
+  for (char32_t point = 0; point < kCodePoints; ++point) {
+    if (counts[point] == 0) continue;
+    CountedToken& token = candidates.emplace_back();
+    append_utf8(point, token.text);
+    token.count = counts[point];
+  }
+  return choose_tokens(kSpecials, std::move(candidates), config, "characters");
+}
+
+}  // namespace dsf

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "dsf/data/tokenizer.h"
+
+namespace dsf {
+
+/// Unicode code points.
+class CharTokenizer final : public Tokenizer {
+ public:
+  /// `tokens`: <unk>, <bos>, newline, then single characters. Throws DataError where they are not.
+  explicit CharTokenizer(std::vector<std::string> tokens);
+
+  std::string kind() const override { return "char"; }
+  dim_t vocab_size() const override { return static_cast<dim_t>(tokens_.size()); }
+  token_t bos() const override { return 1; }
+  token_t eos() const override { return 2; }
+  token_t unk() const override { return 0; }
+  void encode(std::string_view text, std::vector<token_t>& out) const override;
+  std::string decode(const std::vector<token_t>& ids) const override;
+  void save(const std::filesystem::path& file) const override;
+
+ private:
+  std::vector<std::string> tokens_;
+  std::vector<token_t> id_of_;  // by code point, up to the largest known
+};
+
+/// The vocabulary that `config` takes from `text`, which is well-formed UTF-8.
+std::vector<std::string> char_tokens(const TokenizerConfig& config, std::string_view text);
+
+}  // namespace dsf

@@ -1,0 +1,106 @@
+#include "dsf/data/text_file.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "dsf/base/error.h"
+#include "dsf/base/utf8.h"
+
+namespace dsf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kChunk = std::size_t{1} << 20U;
+
+std::string read_plain(const fs::path& file) {
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw DataError(fmt::format("{}: {}", file.string(), std::strerror(errno)));
+  // In chunks, not by the size on disk: pipes have none.
+  std::string bytes;
+  std::size_t size = 0;
+  while (in) {
+    bytes.resize(std::max(size + kChunk, size * 2));
+    in.read(bytes.data() + size, static_cast<std::streamsize>(bytes.size() - size));
+    size += static_cast<std::size_t>(in.gcount());
+  }
+  if (in.bad()) throw DataError(fmt::format("{}: {}", file.string(), std::strerror(errno)));
+  bytes.resize(size);
+  return bytes;
+}
+
+std::string read_gzip(const fs::path& file) {
+  errno = 0;
+  std::unique_ptr<gzFile_s, int (*)(gzFile)> in(gzopen(file.c_str(), "rb"), gzclose_r);
+  if (in == nullptr) throw DataError(fmt::format("{}: {}", file.string(), std::strerror(errno)));
+  std::string bytes;
+  std::vector<char> chunk(kChunk);
+  int count = 0;
+  while ((count = gzread(in.get(), chunk.data(), static_cast<unsigned>(chunk.size()))) > 0) {
+    bytes.append(chunk.data(), static_cast<std::size_t>(count));
+  }
+  // zlib hands a file that is no gzip through unchanged.
+  const bool compressed = gzdirect(in.get()) == 0;
+  // A stream that ends too early is only reported at the end.
+  const int closed = gzclose_r(in.release());
+  if (count < 0 || closed != Z_OK) {
+    throw DataError(
+        fmt::format("{}: the gzip data is damaged or cut off (readable up to byte {} of the text); "
+                    "fetch the file again",
+                    file.string(), bytes.size()));
+  }
+  if (!compressed && !bytes.empty()) {
+    throw DataError(fmt::format("{}: named .gz, but not gzip data; rename it if it is plain text",
+                                file.string()));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string read_corpus_file(const fs::path& file) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(file, ignored);
+  if (!fs::exists(status)) {
+    throw DataError(fmt::format("{}: no such file; expected a text file", file.string()));
+  }
+  if (fs::is_directory(status)) {
+    throw DataError(fmt::format("{}: a directory; expected a text file", file.string()));
+  }
+  std::string bytes = file.extension() == ".gz" ? read_gzip(file) : read_plain(file);
+  if (bytes.empty()) {
+    throw DataError(fmt::format("{}: the file is empty; expected text", file.string()));
+  }
+  return bytes;
+}
+
+void require_utf8(std::string_view text, const std::string& origin) {
+  const std::size_t nul = text.find('\0');
+  const std::size_t malformed = find_malformed_utf8(text.substr(0, nul));
+  const std::size_t at = std::min(nul, malformed);
+  if (at == std::string_view::npos) return;
+  const auto line =
+      1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  const std::string_view what = malformed < nul ? "malformed UTF-8" : "a NUL byte";
+  const std::string_view hint = text.starts_with("\x1f\x8b")
+                                    ? "it looks like gzip data: its name should end in .gz"
+                                    : "expected UTF-8 text; the byte tokenizer reads any bytes";
+  throw DataError(fmt::format("{}: {} at byte {}, line {}; {}", origin, what, at, line, hint));
+}
+
+std::string read_text_file(const fs::path& file) {
+  std::string text = read_corpus_file(file);
+  require_utf8(text, file.string());
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  return text;
+}
+
+}  // namespace dsf

@@ -1,0 +1,47 @@
+#include "dsf/data/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "dsf/base/error.h"
+#include "dsf/data/byte_tokenizer.h"
+#include "dsf/data/char_tokenizer.h"
+#include "dsf/data/text_file.h"
+#include "dsf/data/tokenizer_file.h"
+#include "dsf/data/word_tokenizer.h"
+
+namespace dsf {
+
+void check_tokenizer_kind(const std::string& kind) {
+  if (kind != "word" && kind != "char" && kind != "byte") {
+    throw ConfigError(
+        fmt::format("data.tokenizer = '{}' is not known; use word, char or byte", kind));
+  }
+}
+
+std::unique_ptr<Tokenizer> build_tokenizer(const TokenizerConfig& config, std::string_view text) {
+  check_tokenizer_kind(config.kind);
+  if (config.kind == "byte") {
+    check_byte_config(config);
+    return std::make_unique<ByteTokenizer>();
+  }
+  require_utf8(text, "training text");
+  if (config.kind == "word") return std::make_unique<WordTokenizer>(word_tokens(config, text));
+  return std::make_unique<CharTokenizer>(char_tokens(config, text));
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file) {
+  StoredTokenizer stored = read_tokenizer_file(file);
+  try {
+    if (stored.kind == "word") return std::make_unique<WordTokenizer>(std::move(stored.tokens));
+    if (stored.kind == "char") return std::make_unique<CharTokenizer>(std::move(stored.tokens));
+    if (stored.kind == "byte") return std::make_unique<ByteTokenizer>();
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: damaged tokenizer: {}", file.string(), error.what()));
+  }
+  throw DataError(fmt::format("{}: a tokenizer of kind '{}'; known are word, char and byte",
+                              file.string(), stored.kind));
+}
+
+}  // namespace dsf

@@ -1,0 +1,61 @@
+#pragma once
+
+// Text <-> token ids. A tokenizer is built from training text or loaded from a run directory.
+//
+//   word   what stands between ASCII white space.  ids: <unk> 0, <bos> 1, <eos> 2, then by
+//   frequency.
+//          These three words, where the text itself has them, are the special tokens.
+//   char   Unicode code points.                    ids: <unk> 0, <bos> 1, newline 2, then by
+//   frequency byte   bytes; nothing is unknown.              ids: the byte's value, <bos> 256
+//
+// eos() closes a line of text. Words have no token for the line end, so they need <eos>; for
+// characters and bytes the newline itself is that token, and decode(encode(text)) == text: always
+// for bytes, for characters where all are known.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsf/base/token_batch.h"
+
+namespace dsf {
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  virtual std::string kind() const = 0;  ///< word | char | byte
+  virtual dim_t vocab_size() const = 0;
+  virtual token_t bos() const = 0;  ///< <bos>
+  virtual token_t eos() const = 0;  ///< closes a line: <eos>; char and byte: the newline
+  virtual token_t unk() const = 0;  ///< <unk>; -1 where nothing can be unknown
+
+  /// Appends the ids of `text` to `out`. Never adds <bos> or <eos> by itself. Takes any bytes:
+  /// what is not known, malformed UTF-8 included, becomes unk().
+  virtual void encode(std::string_view text, std::vector<token_t>& out) const = 0;
+  /// word: joined by single spaces, <eos> as a line end. <bos> has no text; an unknown character is
+  /// U+FFFD. Throws DataError for an id outside the vocabulary.
+  virtual std::string decode(const std::vector<token_t>& ids) const = 0;
+
+  /// Writes everything needed by load_tokenizer into `file` (one JSON file). Throws IoError.
+  virtual void save(const std::filesystem::path& file) const = 0;
+};
+
+struct TokenizerConfig {
+  std::string kind = "word";  ///< word | char | byte
+  dim_t vocab = 0;            ///< size of the vocabulary, specials included; 0 = no limit
+  dim_t min_count = 1;        ///< words or characters seen less often become <unk>
+};
+
+/// Throws ConfigError where `kind` is none of word, char, byte.
+void check_tokenizer_kind(const std::string& kind);
+
+/// Builds from training text. Throws ConfigError for an unknown kind or limits out of range,
+/// DataError where the text does not fit: not UTF-8, or fewer tokens than `vocab` asks for.
+std::unique_ptr<Tokenizer> build_tokenizer(const TokenizerConfig& config, std::string_view text);
+/// Throws DataError where the file is missing, damaged, or not a tokenizer.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file);
+
+}  // namespace dsf

@@ -1,0 +1,50 @@
+#include "dsf/data/tokenizer_file.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "dsf/base/error.h"
+#include "dsf/base/file.h"
+#include "dsf/data/text_file.h"
+
+namespace dsf {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "dsf-tokenizer";
+constexpr int kVersion = 1;
+
+StoredTokenizer from_json(const json& document) {
+  if (document.at("format") != kFormat) throw DataError(fmt::format("format is not {}", kFormat));
+  if (document.at("version") != kVersion) {
+    throw DataError(fmt::format("version {}; this program reads version {}",
+                                document.at("version").dump(), kVersion));
+  }
+  return {document.at("kind").get<std::string>(),
+          document.at("tokens").get<std::vector<std::string>>()};
+}
+
+}  // namespace
+
+void write_tokenizer_file(const StoredTokenizer& tokenizer, const std::filesystem::path& file) {
+  const json document = {{"format", kFormat},
+                         {"version", kVersion},
+                         {"kind", tokenizer.kind},
+                         {"tokens", tokenizer.tokens}};
+  replace_file(file, document.dump(1) + '\n');
+}
+
+StoredTokenizer read_tokenizer_file(const std::filesystem::path& file) {
+  const std::string text = read_corpus_file(file);
+  try {
+    return from_json(json::parse(text));
+  } catch (const json::exception& error) {
+    throw DataError(fmt::format("{}: not a tokenizer file: {}", file.string(), error.what()));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: not a tokenizer file: {}", file.string(), error.what()));
+  }
+}
+
+}  // namespace dsf

@@ -1,0 +1,24 @@
+#pragma once
+
+// The file a tokenizer is kept in: {"format": "dsf-tokenizer", "version": 1, "kind": ..., "tokens":
+// [...]}
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace dsf {
+
+struct StoredTokenizer {
+  std::string kind;
+  std::vector<std::string> tokens;  ///< in the order of their ids; byte has none
+};
+
+/// At any moment `file` is whole: the old one or the new. Throws IoError.
+void write_tokenizer_file(const StoredTokenizer& tokenizer, const std::filesystem::path& file);
+
+/// Throws DataError where `file` is missing or not as above. What the tokens are is for the kind to
+/// check.
+StoredTokenizer read_tokenizer_file(const std::filesystem::path& file);
+
+}  // namespace dsf

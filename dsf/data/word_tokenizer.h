@@ -1,0 +1,33 @@
+#pragma once
+
+#include "dsf/data/tokenizer.h"
+#include "dsf/data/vocabulary.h"
+
+namespace dsf {
+
+/// True for what separates words: space, \t, \n, \v, \f, \r. Not locale-dependent.
+constexpr bool is_ascii_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/// Words between ASCII white space.
+class WordTokenizer final : public Tokenizer {
+ public:
+  /// `tokens`: <unk>, <bos>, <eos>, then words. Throws DataError where they are not.
+  explicit WordTokenizer(std::vector<std::string> tokens);
+
+  std::string kind() const override { return "word"; }
+  dim_t vocab_size() const override { return vocabulary_.size(); }
+  token_t bos() const override { return 1; }
+  token_t eos() const override { return 2; }
+  token_t unk() const override { return 0; }
+  void encode(std::string_view text, std::vector<token_t>& out) const override;
+  std::string decode(const std::vector<token_t>& ids) const override;
+  void save(const std::filesystem::path& file) const override;
+
+ private:
+  Vocabulary vocabulary_;
+};
+
+/// The vocabulary that `config` takes from `text`.
+std::vector<std::string> word_tokens(const TokenizerConfig& config, std::string_view text);
+
+}  // namespace dsf
