@@ -1,0 +1,102 @@
+#include "dsf/train/checkpoint_state.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "dsf/base/error.h"
+#include "dsf/base/hash.h"
+
+namespace dsf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+constexpr std::string_view kSealStart = ",\n  \"xxh3\": \"";
+constexpr std::string_view kSealEnd = "\"\n}\n";
+
+ordered_json json_of(const LossSum& sum) {
+  return {{"loss", sum.loss}, {"tokens", sum.tokens}, {"correct", sum.correct}};
+}
+
+LossSum loss_sum_of(const ordered_json& json) {
+  return {json.at("loss").get<double>(), json.at("tokens").get<dim_t>(),
+          json.at("correct").get<dim_t>()};
+}
+
+std::uint64_t hash_of(const ordered_json& json) {
+  return std::stoull(json.get<std::string>(), nullptr, 16);
+}
+
+// Everything before the seal, checked against it.
+std::string_view unsealed(const std::string& text) {
+  const std::size_t seal = text.rfind(kSealStart);
+  if (seal == std::string::npos) throw CheckpointError("its checksum is missing");
+  const std::string_view body = std::string_view(text).substr(0, seal);
+  const std::string expected =
+      fmt::format("{}{}{}{}", body, kSealStart, to_hex(hash_bytes(body)), kSealEnd);
+  if (text != expected) throw CheckpointError("its checksum does not fit");
+  return body;
+}
+
+CheckpointState state_of(const ordered_json& json) {
+  const int format = json.at("format").get<int>();
+  if (format != kFormat) {
+    throw CheckpointError(
+        fmt::format("format {} is not known; this program reads format {}", format, kFormat));
+  }
+  CheckpointState state;
+  state.identity = {hash_of(json.at("config_hash")), hash_of(json.at("data_hash"))};
+  TrainingCounters& counters = state.counters;
+  counters.step = json.at("step").get<dim_t>();
+  counters.tokens = json.at("tokens").get<dim_t>();
+  counters.position = {json.at("epoch").get<dim_t>(), json.at("batch").get<dim_t>()};
+  state.adam_updates = json.at("adam_updates").get<dim_t>();
+  counters.since_log = loss_sum_of(json.at("since_log"));
+  counters.since_eval = loss_sum_of(json.at("since_eval"));
+  if (!json.at("best_loss").is_null()) counters.best_loss = json.at("best_loss").get<double>();
+  counters.best_step = json.at("best_step").get<dim_t>();
+  for (const auto& [name, seal] : json.at("files").items()) {
+    state.files[name] = {seal.at("bytes").get<std::uint64_t>(), hash_of(seal.at("xxh3"))};
+  }
+  return state;
+}
+
+}  // namespace
+
+std::string to_json(const CheckpointState& state) {
+  const TrainingCounters& counters = state.counters;
+  ordered_json files = ordered_json::object();
+  for (const auto& [name, seal] : state.files) {
+    files[name] = {{"bytes", seal.bytes}, {"xxh3", to_hex(seal.hash)}};
+  }
+  const ordered_json json = {
+      {"format", kFormat},
+      {"config_hash", to_hex(state.identity.config_hash)},
+      {"data_hash", to_hex(state.identity.data_hash)},
+      {"step", counters.step},
+      {"tokens", counters.tokens},
+      {"epoch", counters.position.epoch},
+      {"batch", counters.position.batch},
+      {"adam_updates", state.adam_updates},
+      {"since_log", json_of(counters.since_log)},
+      {"since_eval", json_of(counters.since_eval)},
+      {"best_loss", counters.best_loss ? ordered_json(*counters.best_loss) : ordered_json()},
+      {"best_step", counters.best_step},
+      {"files", files}};
+  constexpr int kIndent = 2;
+  std::string body = json.dump(kIndent);
+  body.resize(body.size() - std::string_view("\n}").size());
+  return fmt::format("{}{}{}{}", body, kSealStart, to_hex(hash_bytes(body)), kSealEnd);
+}
+
+CheckpointState parse_checkpoint_state(const std::string& text, const std::string& origin) {
+  try {
+    return state_of(ordered_json::parse(std::string(unsealed(text)) + "}"));
+  } catch (const std::exception& error) {  // JSON's, stoull's and our own
+    throw CheckpointError(fmt::format("{}: {}", origin, error.what()));
+  }
+}
+
+}  // namespace dsf

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "dsf/data/dataset.h"
+#include "dsf/model/language_model.h"
+#include "dsf/train/run_config.h"
+
+namespace dsf {
+
+double perplexity_of(double loss);  ///< exp(loss)
+double bits_of(double loss);        ///< loss / log 2: nats to bits
+
+/// The loss over a whole split, cut into batches as in training but in the text's order. The model
+/// must be prepared. States of its own are used: a carried training state is not disturbed.
+LossSum evaluate_split(const Split& split, const RunConfig& config, token_t bos,
+                       LanguageModel& model);
+
+/// What `dsf eval` reports.
+struct EvaluationReport {
+  LossSum sum;
+  double loss = 0.0;
+  double perplexity = 0.0;
+  double accuracy = 0.0;
+  double bits_per_token = 0.0;
+  double bits_per_character = 0.0;
+  double bits_per_byte = 0.0;
+};
+
+/// Where the batching leaves tokens out (long lines are cut), the split's characters and bytes are
+/// taken in proportion to the tokens that were counted.
+EvaluationReport report_of(const LossSum& sum, const Split& split);
+
+}  // namespace dsf

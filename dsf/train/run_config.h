@@ -1,0 +1,57 @@
+#pragma once
+
+// Everything that defines a run. Plain structs; config_fields.h lists their keys, config_file.h
+// reads and writes them.
+
+#include <string>
+
+#include "dsf/data/dataset.h"
+#include "dsf/feedback/feedback_config.h"
+#include "dsf/kernels/gemm.h"
+#include "dsf/model/model_config.h"
+#include "dsf/optim/adam.h"
+#include "dsf/optim/schedule.h"
+
+namespace dsf {
+
+struct TrainConfig {
+  dim_t epochs = 30;
+  dim_t steps = 0;  ///< 0: as many as the epochs have
+  dim_t batch = 128;
+  double lr = 1e-3;
+  std::string optimizer = "adam";  ///< adam: L2 inside the gradient | adamw: decoupled decay
+  AdamConfig adam;
+  ScheduleConfig schedule;
+  double clip = 0.0;           ///< largest norm of the gradient; 0: no clipping
+  dim_t eval_every = 0;        ///< steps; 0: at the end of each epoch
+  dim_t checkpoint_every = 0;  ///< steps, besides the checkpoint after each evaluation
+  dim_t log_every = 10;        ///< steps
+  dim_t seed = 1;
+  dim_t threads = 0;               ///< 0: the CPUs this process may run on
+  std::string precision = "auto";  ///< auto | f32 | bf16
+};
+
+struct RunConfig {
+  DataConfig data;
+  ModelConfig model;
+  FeedbackConfig feedback;
+  TrainConfig train;
+};
+
+/// What the keys say only together: throws ConfigError naming them.
+void validate(const RunConfig& config);
+
+/// Settles what depends on where the run starts: the names of corpus files become absolute, so that
+/// `dsf eval` finds them from anywhere, and precision auto becomes what this CPU does fastest.
+void resolve(RunConfig& config);
+
+/// `precision` as resolved.
+Precision precision_of(const TrainConfig& config);
+
+/// The optimiser's settings: TrainConfig::adam with the optimizer's name taken into account.
+AdamConfig adam_config_of(const TrainConfig& config);
+
+/// Sets the size of the thread pool: train.threads, or all CPUs.
+void apply_threads(const TrainConfig& config);
+
+}  // namespace dsf

@@ -1,0 +1,35 @@
+#pragma once
+
+// A run on disk:
+//
+//   RUN/ config.toml · log.jsonl · metrics.csv · tokenizer · checkpoints/{last,best}/
+
+#include <filesystem>
+
+namespace dsf {
+
+/// The names in a run directory.
+struct RunPaths {
+  std::filesystem::path root;
+
+  std::filesystem::path config() const { return root / "config.toml"; }
+  std::filesystem::path log() const { return root / "log.jsonl"; }
+  std::filesystem::path metrics() const { return root / "metrics.csv"; }
+  std::filesystem::path tokenizer() const { return root / "tokenizer"; }
+  std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+};
+
+/// True where `root` has the marks of a run of this program: config.toml and log.jsonl.
+bool is_run_directory(const std::filesystem::path& root);
+
+/// Throws UsageError where a new run may not be put: a file, a directory with something in it, a
+/// run without `force`. Changes nothing.
+void check_free_for_new_run(const std::filesystem::path& root, bool force);
+
+/// Throws UsageError where `root` is no run directory.
+void check_is_run(const std::filesystem::path& root);
+
+/// Makes the directory; where a run is already there, removes that run's own files and no others.
+void make_run_directory(const RunPaths& paths);
+
+}  // namespace dsf

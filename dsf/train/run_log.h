@@ -1,0 +1,105 @@
+#pragma once
+
+// What a run leaves to read: log.jsonl, one object a line, and metrics.csv, one line an evaluation.
+// Losses and wall-clock values have keys of their own, so that the losses of two runs can be
+// compared.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "dsf/base/dim.h"
+#include "dsf/base/file.h"
+#include "dsf/model/language_model.h"
+#include "dsf/train/run_directory.h"
+
+namespace dsf {
+
+/// Training since the last report. Times are wall-clock seconds.
+struct TrainReport {
+  dim_t step = 0;
+  dim_t total_steps = 0;
+  double epoch = 0.0;
+  double loss = 0.0;  ///< mean over the tokens since the last line
+  double learning_rate = 0.0;
+  double gradient_norm = 0.0;  ///< of the last step, before clipping
+  dim_t tokens = 0;            ///< targets trained on so far
+  double tokens_per_second = 0.0;
+  double seconds = 0.0;       ///< since the run began, stops left out
+  double step_seconds = 0.0;  ///< mean length of a step
+  PhaseTimes phases;          ///< mean of a step
+  double update_seconds = 0.0;
+};
+
+struct EvalReport {
+  dim_t step = 0;
+  double epoch = 0.0;
+  std::string split = "valid";
+  double loss = 0.0;
+  double perplexity = 0.0;
+  double accuracy = 0.0;
+  dim_t tokens = 0;
+  double train_loss = 0.0;  ///< mean since the evaluation before
+  double learning_rate = 0.0;
+  double tokens_per_second = 0.0;  ///< of training since the evaluation before
+  double seconds = 0.0;
+  double eval_seconds = 0.0;
+  bool best = false;
+};
+
+/// How a run ended, or stands.
+struct RunSummary {
+  dim_t steps = 0;
+  dim_t total_steps = 0;
+  double epoch = 0.0;
+  dim_t parameters = 0;
+  dim_t tokens = 0;
+  std::optional<double> best_loss;
+  std::optional<double> best_perplexity;
+  dim_t best_step = 0;
+  std::optional<double> last_perplexity;  ///< of the last evaluation of this process
+  double seconds = 0.0;
+  double tokens_per_second = 0.0;  ///< of training, over this process
+  PhaseTimes phases;               ///< mean of a step, over this process
+  bool interrupted = false;
+};
+
+/// What stands at the start of a run.
+struct StartReport {
+  bool resumed = false;
+  dim_t step = 0;
+  dim_t total_steps = 0;
+  dim_t steps_per_epoch = 0;
+  dim_t parameters = 0;
+  dim_t vocab = 0;
+  int threads = 0;
+  std::string precision;
+  std::string feedback;
+};
+
+class RunLog {
+ public:
+  /// A new, empty log.
+  static std::unique_ptr<RunLog> create(const RunPaths& paths);
+  /// Goes on after `step`: lines of later steps, of a done run and torn ones are removed first.
+  static std::unique_ptr<RunLog> reopen(const RunPaths& paths, dim_t step);
+
+  /// Seconds the run had taken by the last line that was kept.
+  double seconds_before() const { return seconds_before_; }
+
+  void write(const StartReport& report);
+  void write(const TrainReport& report);
+  void write(const EvalReport& report);
+  void write_interrupted(dim_t step, int signal);
+  void write_diverged(dim_t step, const std::string& message);
+  void write_done(const RunSummary& summary);
+
+ private:
+  RunLog(const RunPaths& paths, double seconds_before);
+
+  AppendFile log_;
+  AppendFile metrics_;
+  double seconds_before_;
+};
+
+}  // namespace dsf

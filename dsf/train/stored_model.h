@@ -1,0 +1,30 @@
+#pragma once
+
+// A trained model out of a run directory: for evaluation, generation, export.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "dsf/data/dataset.h"
+#include "dsf/model/language_model.h"
+#include "dsf/train/run_config.h"
+
+namespace dsf {
+
+struct StoredModel {
+  RunConfig config;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<LanguageModel> model;  ///< prepared in the run's precision
+  dim_t step = 0;                        ///< updates it was trained for
+};
+
+/// `checkpoint`: best | last. `threads` 0: as many as there are CPUs. Throws UsageError where `run`
+/// is no run directory, CheckpointError where the checkpoint is missing or damaged.
+StoredModel open_stored_model(const std::filesystem::path& run, const std::string& checkpoint,
+                              dim_t threads);
+
+/// The run's corpus, in the run's own tokens.
+Dataset load_dataset_of(const std::filesystem::path& run, const RunConfig& config);
+
+}  // namespace dsf

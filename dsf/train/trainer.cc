@@ -1,0 +1,284 @@
+#include "dsf/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "dsf/base/error.h"
+#include "dsf/base/hash.h"
+#include "dsf/base/log.h"
+#include "dsf/base/timer.h"
+#include "dsf/kernels/parallel.h"
+#include "dsf/optim/clip.h"
+#include "dsf/train/config_file.h"
+#include "dsf/train/evaluation.h"
+
+namespace dsf {
+namespace {
+
+// The first parameter with a number in its gradient that is not finite, or "".
+std::string first_not_finite(const ParameterTable& table, std::span<const float> gradients) {
+  for (const ParameterInfo& parameter : table.entries()) {
+    const auto values = gradients.subspan(static_cast<std::size_t>(parameter.id.offset),
+                                          static_cast<std::size_t>(parameter.id.size()));
+    if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) {
+      return parameter.name;
+    }
+  }
+  return "";
+}
+
+bool same_shapes(const ModelState& a, const ModelState& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Matrix& x, const Matrix& y) {
+    return x.rows() == y.rows() && x.cols() == y.cols();
+  });
+}
+
+}  // namespace
+
+std::uint64_t data_hash(const Dataset& data) {
+  Hasher hasher;
+  const auto add = [&hasher](const auto& values) {
+    const std::uint64_t size = values.size();
+    hasher.update(&size, sizeof(size));
+    hasher.update(values.data(), values.size() * sizeof(values[0]));
+  };
+  for (const Split* split : {&data.train, &data.valid, &data.test}) {
+    add(split->tokens);
+    add(split->line_starts);
+  }
+  return hasher.digest();
+}
+
+Trainer::Trainer(const RunConfig& config, const Dataset& data, LanguageModel& model, RunPaths paths)
+    : config_(config),
+      data_(data),
+      model_(model),
+      paths_(std::move(paths)),
+      identity_{fixed_part_hash(config), data_hash(data)},
+      batcher_(data.train, parse_batching(config.data.batching), config.data.context,
+               config.train.batch, data.tokenizer->bos(),
+               static_cast<std::uint64_t>(config.train.seed), true),
+      schedule_(config.train, batcher_.batches_per_epoch()) {
+  state_.adam.m.resize(model.table().flat_size());
+  state_.adam.v.resize(model.table().flat_size());
+  if (batcher_.carries_state()) state_.carried = model.zero_state(batcher_.batch_size());
+}
+
+void Trainer::load(const std::filesystem::path& checkpoint) {
+  TrainingState loaded;
+  const RunIdentity saved = load_checkpoint(checkpoint, loaded, model_);
+  if (saved.data_hash != identity_.data_hash) {
+    throw UsageError(fmt::format(
+        "data.corpus = \"{}\": its text is not the one that {} was trained on; give the "
+        "original with --data, or start a new run",
+        config_.data.corpus, checkpoint.string()));
+  }
+  if (saved.config_hash != identity_.config_hash) {
+    log_warning(
+        fmt::format("{} has changed since {} was written: the run will not be the one it "
+                    "would have been",
+                    paths_.config().string(), checkpoint.string()));
+  }
+  if (!same_shapes(loaded.carried, state_.carried)) {
+    throw CheckpointError(
+        fmt::format("{}: its carried states do not fit the model", checkpoint.string()));
+  }
+  state_ = std::move(loaded);
+}
+
+void Trainer::restore() {
+  restored_ = true;
+  const std::vector<std::filesystem::path> checkpoints = list_checkpoints(paths_.checkpoints());
+  if (checkpoints.empty()) {
+    log_warning(
+        fmt::format("{}: no checkpoint yet, starting from the beginning", paths_.root.string()));
+    return;
+  }
+  std::string first_error;
+  for (const std::filesystem::path& checkpoint : checkpoints) {
+    try {
+      load(checkpoint);
+      saved_step_ = state_.step;
+      return;
+    } catch (const CheckpointError& error) {
+      log_warning(fmt::format("{}; trying the checkpoint before", error.what()));
+      if (first_error.empty()) first_error = error.what();
+    }
+  }
+  throw CheckpointError(
+      fmt::format("{}: no whole checkpoint is left ({})", paths_.root.string(), first_error));
+}
+
+RunSummary Trainer::run(TrainObserver& observer, const StopRequest& stop) {
+  observer_ = &observer;
+  start();
+  int signal = 0;
+  while (!schedule_.finished(state_.step) && signal == 0) {
+    step();
+    if (schedule_.log_due(state_.step)) log_training();
+    if (schedule_.evaluation_due(state_.step)) evaluate();
+    signal = stop();
+    if (signal != 0 || schedule_.checkpoint_due(state_.step)) save();
+  }
+  RunSummary result = summary();
+  if (schedule_.finished(state_.step)) {
+    log_->write_done(result);
+  } else {
+    result.interrupted = true;
+    log_->write_interrupted(state_.step, signal);
+  }
+  return result;
+}
+
+// A process may have died between saving a checkpoint and naming it.
+void Trainer::repair_links() const {
+  if (saved_step_ < 0) return;
+  link_checkpoint(paths_.checkpoints(), state_.step, "last");
+  if (state_.best_loss && state_.best_step == state_.step) {
+    link_checkpoint(paths_.checkpoints(), state_.step, "best");
+  }
+}
+
+void Trainer::start() {
+  log_ = restored_ ? RunLog::reopen(paths_, state_.step) : RunLog::create(paths_);
+  repair_links();
+  batcher_.seek(state_.position);
+  model_.prepare(precision_of(config_.train));
+  const StartReport report{restored_,
+                           state_.step,
+                           schedule_.total_steps(),
+                           batcher_.batches_per_epoch(),
+                           model_.table().parameter_count(),
+                           model_.vocab(),
+                           thread_count(),
+                           config_.train.precision,
+                           config_.feedback.method};
+  log_->write(report);
+  observer_->on_start(report);
+  clock_.restart();
+}
+
+void Trainer::step() {
+  const Timer whole;
+  if (batcher_.carries_state() && batcher_.at_epoch_start()) {
+    for (Matrix& carried : state_.carried) carried.zero();
+  }
+  batcher_.next(batch_);
+  const LossSum sum = model_.forward_backward(batch_, 1.0 / static_cast<double>(batch_.tokens()),
+                                              batcher_.carries_state() ? &state_.carried : nullptr);
+  const Timer update;
+  gradient_norm_ = global_norm(model_.gradients());
+  check_finite(sum, gradient_norm_);
+  adam_update(adam_config_of(config_.train), schedule_.learning_rate(state_.step),
+              clip_scale(gradient_norm_, config_.train.clip), model_.gradients(), state_.adam,
+              model_.weights());
+  model_.prepare(precision_of(config_.train));
+  const double update_seconds = update.seconds();
+
+  state_.step += 1;
+  state_.tokens += sum.tokens;
+  state_.position = batcher_.position();
+  state_.since_log += sum;
+  state_.since_eval += sum;
+  const double step_seconds = whole.seconds();
+  for (Pace* pace : {&since_log_, &since_eval_, &since_start_}) {
+    pace->add(sum.tokens, step_seconds, update_seconds, model_.phase_times());
+  }
+  observer_->on_step(report(sum, since_log_));
+}
+
+void Trainer::check_finite(const LossSum& sum, double gradient_norm) const {
+  if (std::isfinite(sum.loss) && std::isfinite(gradient_norm)) return;
+  const std::string parameter = first_not_finite(model_.table(), model_.gradients());
+  const std::string message = fmt::format(
+      "step {}: the loss is {} and the norm of the gradient {}{}; the weights were left as they "
+      "were. A lower train.lr or train.clip helps",
+      state_.step + 1, sum.mean(), gradient_norm,
+      parameter.empty() ? "" : fmt::format(" (first not finite: {})", parameter));
+  log_->write_diverged(state_.step, message);
+  throw DivergenceError(message);
+}
+
+void Trainer::log_training() {
+  log_->write(report(state_.since_log, since_log_));
+  since_log_ = {};
+  // A run that stops off schedule and goes on later must average as if it had not stopped.
+  if (schedule_.log_on_schedule(state_.step)) state_.since_log = {};
+}
+
+void Trainer::evaluate() {
+  const Timer timer;
+  const LossSum sum = evaluate_split(data_.valid, config_, data_.tokenizer->bos(), model_);
+  const EvaluationReport result = report_of(sum, data_.valid);
+  const bool best = !state_.best_loss || result.loss < *state_.best_loss;
+  if (best) {
+    state_.best_loss = result.loss;
+    state_.best_step = state_.step;
+    best_is_new_ = true;
+  }
+  last_perplexity_ = result.perplexity;
+  const EvalReport event{state_.step,
+                         schedule_.epochs_done(state_.step),
+                         "valid",
+                         result.loss,
+                         result.perplexity,
+                         result.accuracy,
+                         sum.tokens,
+                         state_.since_eval.mean(),
+                         schedule_.learning_rate(state_.step - 1),
+                         since_eval_.tokens_per_second(),
+                         seconds(),
+                         timer.seconds(),
+                         best};
+  log_->write(event);
+  observer_->on_eval(event);
+  since_eval_ = {};
+  if (schedule_.evaluation_on_schedule(state_.step)) state_.since_eval = {};
+}
+
+void Trainer::save() {
+  if (saved_step_ == state_.step) return;
+  std::vector<std::string> links = {"last"};
+  if (best_is_new_) links.emplace_back("best");
+  save_checkpoint(paths_.checkpoints(), identity_, state_, model_, links);
+  best_is_new_ = false;
+  saved_step_ = state_.step;
+}
+
+double Trainer::seconds() const { return log_->seconds_before() + clock_.seconds(); }
+
+TrainReport Trainer::report(const LossSum& window, const Pace& pace) const {
+  return {state_.step,
+          schedule_.total_steps(),
+          schedule_.epochs_done(state_.step),
+          window.mean(),
+          schedule_.learning_rate(state_.step - 1),
+          gradient_norm_,
+          state_.tokens,
+          pace.tokens_per_second(),
+          seconds(),
+          pace.per_step(pace.seconds),
+          pace.mean_phases(),
+          pace.per_step(pace.update_seconds)};
+}
+
+RunSummary Trainer::summary() const {
+  RunSummary summary;
+  summary.steps = state_.step;
+  summary.total_steps = schedule_.total_steps();
+  summary.epoch = schedule_.epochs_done(state_.step);
+  summary.parameters = model_.table().parameter_count();
+  summary.tokens = state_.tokens;
+  summary.best_loss = state_.best_loss;
+  if (state_.best_loss) summary.best_perplexity = perplexity_of(*state_.best_loss);
+  summary.best_step = state_.best_step;
+  summary.last_perplexity = last_perplexity_;
+  summary.seconds = seconds();
+  summary.tokens_per_second = since_start_.tokens_per_second();
+  summary.phases = since_start_.mean_phases();
+  return summary;
+}
+
+}  // namespace dsf

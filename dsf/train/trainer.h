@@ -1,0 +1,90 @@
+#pragma once
+
+// One run from where it stands to its end.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dsf/base/timer.h"
+#include "dsf/train/checkpoint.h"
+#include "dsf/train/pace.h"
+#include "dsf/train/run_config.h"
+#include "dsf/train/run_log.h"
+#include "dsf/train/training_schedule.h"
+#include "dsf/train/training_state.h"
+
+namespace dsf {
+
+/// Told what happens, as it happens; a progress display, a test.
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual void on_start(const StartReport& /*report*/) {}
+  virtual void on_step(const TrainReport& /*report*/) {}  ///< after every step
+  virtual void on_eval(const EvalReport& /*report*/) {}
+};
+
+/// The signal that asks the run to save and stop, or 0. Asked once a step.
+using StopRequest = std::function<int()>;
+
+/// A checksum of all tokens of a dataset: tells whether two names mean the same text.
+std::uint64_t data_hash(const Dataset& data);
+
+class Trainer {
+ public:
+  /// All references must outlive the trainer. Throws ConfigError or DataError where configuration
+  /// and data do not fit; touches no file.
+  Trainer(const RunConfig& config, const Dataset& data, LanguageModel& model, RunPaths paths);
+
+  const RunIdentity& identity() const { return identity_; }
+
+  /// Takes over weights and state of the newest whole checkpoint; damaged ones are passed over with
+  /// a warning. Without any checkpoint the run stands at its start. Throws UsageError where the
+  /// checkpoint was trained on other text, CheckpointError where all are damaged. Touches no file.
+  void restore();
+
+  /// Trains until the schedule or `stop` ends it. The log continues where the state stands. Throws
+  /// DivergenceError before an update that would leave the finite numbers.
+  RunSummary run(TrainObserver& observer, const StopRequest& stop);
+
+  const TrainingState& state() const { return state_; }
+
+ private:
+  void start();
+  void repair_links() const;
+  void step();
+  void check_finite(const LossSum& sum, double gradient_norm) const;
+  void log_training();
+  void evaluate();
+  void save();
+  RunSummary summary() const;
+  TrainReport report(const LossSum& window, const Pace& pace) const;
+  double seconds() const;
+  void load(const std::filesystem::path& checkpoint);
+
+  const RunConfig& config_;
+  const Dataset& data_;
+  LanguageModel& model_;
+  RunPaths paths_;
+  RunIdentity identity_;
+  Batcher batcher_;
+  TrainingSchedule schedule_;
+  TrainingState state_;
+  bool restored_ = false;
+
+  // Of this process only.
+  TrainObserver* observer_ = nullptr;
+  std::unique_ptr<RunLog> log_;
+  TokenBatch batch_;
+  Timer clock_;
+  Pace since_log_;
+  Pace since_eval_;
+  Pace since_start_;
+  double gradient_norm_ = 0.0;
+  bool best_is_new_ = false;
+  dim_t saved_step_ = -1;
+  std::optional<double> last_perplexity_;
+};
+
+}  // namespace dsf

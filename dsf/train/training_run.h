@@ -1,0 +1,28 @@
+#pragma once
+
+// `dsf train` without the command line: from a request to a finished run directory.
+
+#include <filesystem>
+#include <vector>
+
+#include "dsf/train/config_file.h"
+#include "dsf/train/trainer.h"
+
+namespace dsf {
+
+struct RunRequest {
+  std::filesystem::path out;
+  std::vector<Assignment> assignments;  ///< lowest precedence first
+  bool resume = false;
+  bool force = false;
+};
+
+/// Starts or resumes a run and trains it. Whatever is wrong with configuration, data or directory
+/// is found before the first file is written or removed.
+RunSummary run_training(
+    const RunRequest& request, TrainObserver& observer, const StopRequest& stop = [] { return 0; });
+
+/// The configuration a run directory holds. Throws UsageError, ConfigError.
+RunConfig read_run_config(const std::filesystem::path& root);
+
+}  // namespace dsf

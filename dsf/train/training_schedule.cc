@@ -1,0 +1,31 @@
+#include "dsf/train/training_schedule.h"
+
+namespace dsf {
+
+TrainingSchedule::TrainingSchedule(const TrainConfig& config, dim_t steps_per_epoch)
+    : config_(config),
+      steps_per_epoch_(steps_per_epoch),
+      total_steps_(config.steps > 0 ? config.steps : config.epochs * steps_per_epoch) {}
+
+bool TrainingSchedule::log_on_schedule(dim_t step) const {
+  return step == 1 || step % config_.log_every == 0;
+}
+
+bool TrainingSchedule::evaluation_on_schedule(dim_t step) const {
+  return step % (config_.eval_every > 0 ? config_.eval_every : steps_per_epoch_) == 0;
+}
+
+bool TrainingSchedule::checkpoint_due(dim_t step) const {
+  return evaluation_due(step) ||
+         (config_.checkpoint_every > 0 && step % config_.checkpoint_every == 0);
+}
+
+double TrainingSchedule::learning_rate(dim_t step) const {
+  return config_.lr * schedule_factor(config_.schedule, step, steps_per_epoch_, total_steps_);
+}
+
+double TrainingSchedule::epochs_done(dim_t step) const {
+  return static_cast<double>(step) / static_cast<double>(steps_per_epoch_);
+}
+
+}  // namespace dsf

@@ -1,0 +1,211 @@
+#include "dsf/train/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "dsf/base/error.h"
+#include "dsf/base/rng.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr dim_t kVocab = 11;
+const RunIdentity kIdentity = {0x1234, 0xFFFFFFFFFFFFFFFFU};
+
+LanguageModel make_model(std::uint64_t seed, dim_t hidden = 5) {
+  ModelConfig config;
+  config.hidden = hidden;
+  config.layers = 2;
+  return {config, FeedbackConfig{}, kVocab, seed};
+}
+
+TrainingState make_state(const LanguageModel& model, dim_t step) {
+  Rng rng(99);
+  TrainingState state;
+  state.step = step;
+  state.tokens = 12345;
+  state.position = {3, 17};
+  state.since_log = {1.0 / 3.0, 10, 4};
+  state.since_eval = {2.0 / 3.0, 20, 8};
+  state.best_loss = 5.0000000000000001e-300;
+  state.best_step = 7;
+  state.adam.updates = step;
+  state.adam.m.resize(model.table().flat_size());
+  state.adam.v.resize(model.table().flat_size());
+  for (const ParameterInfo& parameter : model.table().entries()) {
+    for (dim_t i = 0; i < parameter.id.size(); ++i) {
+      state.adam.m[parameter.id.offset + i] = static_cast<float>(rng.normal());
+      state.adam.v[parameter.id.offset + i] = static_cast<float>(rng.uniform());
+    }
+  }
+  state.carried = model.zero_state(3);
+  for (Matrix& matrix : state.carried) {
+    for (dim_t i = 0; i < matrix.rows(); ++i) {
+      for (dim_t j = 0; j < matrix.cols(); ++j) {
+        matrix.view()(i, j) = static_cast<float>(rng.normal());
+      }
+    }
+  }
+  return state;
+}
+
+bool same(const LossSum& a, const LossSum& b) {
+  return a.loss == b.loss && a.tokens == b.tokens && a.correct == b.correct;
+}
+
+TEST(Checkpoint, RoundTripRestoresEveryBit) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  const TrainingState state = make_state(model, 1234);
+  save_checkpoint(directory.path(), kIdentity, state, model, {"last", "best"});
+  EXPECT_EQ(fs::read_symlink(directory / "last"), "step-00001234");
+  EXPECT_EQ(fs::read_symlink(directory / "best"), "step-00001234");
+
+  LanguageModel other = make_model(2);
+  TrainingState loaded;
+  const RunIdentity identity = load_checkpoint(directory / "last", loaded, other);
+  EXPECT_EQ(identity.config_hash, kIdentity.config_hash);
+  EXPECT_EQ(identity.data_hash, kIdentity.data_hash);
+  EXPECT_TRUE(std::ranges::equal(other.weights(), model.weights()));
+  const std::vector<NamedBuffer> buffers = model.buffers();
+  ASSERT_FALSE(buffers.empty());  // the diagonals of DSF, which the two seeds draw differently
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    EXPECT_TRUE(std::ranges::equal(other.buffers()[i].values, buffers[i].values));
+  }
+  EXPECT_TRUE(std::ranges::equal(loaded.adam.m.span(), state.adam.m.span()));
+  EXPECT_TRUE(std::ranges::equal(loaded.adam.v.span(), state.adam.v.span()));
+  EXPECT_EQ(loaded.adam.updates, 1234);
+  EXPECT_EQ(loaded.step, state.step);
+  EXPECT_EQ(loaded.tokens, state.tokens);
+  EXPECT_EQ(loaded.position, state.position);
+  EXPECT_TRUE(same(loaded.since_log, state.since_log));
+  EXPECT_TRUE(same(loaded.since_eval, state.since_eval));
+  EXPECT_EQ(loaded.best_loss, state.best_loss);
+  EXPECT_EQ(loaded.best_step, state.best_step);
+  ASSERT_EQ(loaded.carried.size(), state.carried.size());
+  for (std::size_t i = 0; i < state.carried.size(); ++i) {
+    const ConstMatrixF a = loaded.carried[i].view();
+    const ConstMatrixF b = state.carried[i].view();
+    ASSERT_EQ(a.rows * a.cols, b.rows * b.cols);
+    EXPECT_TRUE(std::equal(a.data, a.data + a.rows * a.cols, b.data));
+  }
+}
+
+TEST(Checkpoint, SameStateGivesTheSameBytes) {
+  const TempDirectory a;
+  const TempDirectory b;
+  LanguageModel model = make_model(1);
+  save_checkpoint(a.path(), kIdentity, make_state(model, 5), model, {"last"});
+  save_checkpoint(b.path(), kIdentity, make_state(model, 5), model, {"last"});
+  EXPECT_EQ(snapshot(a.path()), snapshot(b.path()));
+}
+
+class DamagedCheckpoint : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(DamagedCheckpoint, IsRefusedNamingTheFileAndLeavesTheModelAlone) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  save_checkpoint(directory.path(), kIdentity, make_state(model, 5), model, {"last"});
+  const fs::path file = directory / "last" / GetParam();
+  const std::string good = slurp(file);
+  ASSERT_FALSE(good.empty());
+
+  LanguageModel other = make_model(2);
+  const std::vector<float> before(other.weights().begin(), other.weights().end());
+  TrainingState state;
+  const auto expect_refused = [&](const std::string& contents) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << contents;
+    try {
+      load_checkpoint(directory / "last", state, other);
+      ADD_FAILURE() << "damage was not noticed";
+    } catch (const CheckpointError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(GetParam()));
+    }
+  };
+  // 41 places spread over the file, its first and last byte among them.
+  for (std::size_t i = 0; i <= 40; ++i) {
+    const std::size_t at = i * (good.size() - 1) / 40;
+    std::string damaged = good;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x04);
+    SCOPED_TRACE(at);
+    expect_refused(damaged);
+  }
+  expect_refused("");
+  expect_refused(good.substr(0, good.size() / 2));
+  expect_refused(good + " ");
+  fs::remove(file);
+  EXPECT_THROW(load_checkpoint(directory / "last", state, other), CheckpointError);
+  EXPECT_TRUE(std::ranges::equal(other.weights(), before));
+  EXPECT_EQ(state.step, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Checkpoint, DamagedCheckpoint,
+                         ::testing::Values("weights.safetensors", "optimizer.safetensors",
+                                           "states.safetensors", "state.json"));
+
+TEST(Checkpoint, OfAnotherModelIsRefused) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  save_checkpoint(directory.path(), kIdentity, make_state(model, 5), model, {"last"});
+  LanguageModel wider = make_model(1, 6);
+  TrainingState state;
+  EXPECT_THROW(load_checkpoint(directory / "last", state, wider), CheckpointError);
+  EXPECT_THROW(load_weights(directory / "last", wider), CheckpointError);
+}
+
+TEST(Checkpoint, WeightsAloneCanBeLoaded) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  save_checkpoint(directory.path(), kIdentity, make_state(model, 5), model, {"best"});
+  LanguageModel other = make_model(2);
+  EXPECT_EQ(load_weights(find_checkpoint(directory.path(), "best"), other), 5);
+  EXPECT_TRUE(std::ranges::equal(other.weights(), model.weights()));
+  EXPECT_THROW(find_checkpoint(directory.path(), "last"), CheckpointError);
+}
+
+TEST(Checkpoint, OlderOnesGoUnlessALinkNamesThem) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  const auto save = [&](dim_t step, const std::vector<std::string>& links) {
+    save_checkpoint(directory.path(), kIdentity, make_state(model, step), model, links);
+  };
+  save(1, {"last"});
+  save(2, {"last", "best"});
+  save(3, {"last"});
+  save(4, {"last"});
+  EXPECT_EQ(fs::read_symlink(directory / "best"), "step-00000002");
+  EXPECT_THAT(list_checkpoints(directory.path()),
+              ElementsAre(directory / "step-00000004", directory / "step-00000002"));
+}
+
+TEST(Checkpoint, UnfinishedOnesAreNotListedAndRemovedByTheNextSave) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  save_checkpoint(directory.path(), kIdentity, make_state(model, 1), model, {"last"});
+  directory.write("step-00000009.tmp/weights.safetensors", "half a fi");
+  EXPECT_THAT(list_checkpoints(directory.path()), ElementsAre(directory / "step-00000001"));
+  TrainingState state;
+  EXPECT_NO_THROW(load_checkpoint(directory / "last", state, model));
+  save_checkpoint(directory.path(), kIdentity, make_state(model, 2), model, {"last"});
+  EXPECT_FALSE(fs::exists(directory / "step-00000009.tmp"));
+}
+
+TEST(Checkpoint, DamagedOneOfTheSameStepIsReplaced) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  directory.write("step-00000003/state.json", "rubbish");
+  save_checkpoint(directory.path(), kIdentity, make_state(model, 3), model, {"last"});
+  TrainingState state;
+  EXPECT_NO_THROW(load_checkpoint(directory / "last", state, model));
+  EXPECT_EQ(state.step, 3);
+}
+
+}  // namespace
+}  // namespace dsf
