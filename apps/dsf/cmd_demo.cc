@@ -1,0 +1,103 @@
+// dsf demo: the same GRU trained by BPTT, FT-BPTT and DSF on one text; a table and a figure.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/dsf/commands.h"
+#include "dsf/base/error.h"
+#include "dsf/base/interrupt.h"
+#include "dsf/base/log.h"
+#include "dsf/experiment/comparison.h"
+#include "dsf/train/run_directory.h"
+
+namespace dsf {
+namespace {
+
+// Debian's jargon-text: the Jargon File, public domain.
+constexpr const char* kJargonFile = "/usr/share/doc/jargon-text/jargon.txt.gz";
+constexpr const char* kSynthetic = "synthetic:recall";
+
+struct DemoOptions {
+  std::string out;
+  std::string text;
+  std::vector<std::string> settings;
+};
+
+// Characters of prose in parallel streams.
+const std::vector<std::string> kProseSettings = {
+    "data.tokenizer=char", "data.min_count=20", "data.batching=stream",  "data.context=64",
+    "model.mixer=gru",     "model.hidden=256",  "model.layers=1",        "train.batch=64",
+    "train.lr=0.003",      "train.steps=600",   "train.schedule=cosine", "train.eval_every=50",
+    "train.seed=1",
+};
+
+// The recall language: whole lines, so that the answer is in the same sequence as the question.
+const std::vector<std::string> kRecallSettings = {
+    "data.tokenizer=word", "data.batching=sentences", "data.context=64", "model.mixer=gru",
+    "model.hidden=64",     "model.layers=1",          "train.batch=64",  "train.lr=0.005",
+    "train.steps=600",     "train.eval_every=50",     "train.seed=1",
+};
+
+/// The text to train on: the user's, the Jargon File, or, said aloud, the made-up language.
+std::string choose_text(const DemoOptions& options) {
+  if (!options.text.empty()) return options.text;
+  if (std::filesystem::exists(kJargonFile)) return kJargonFile;
+  log_warning(
+      fmt::format("{} is not there (Debian package jargon-text): training on {} instead, a made-up "
+                  "language whose later words depend on earlier ones",
+                  kJargonFile, kSynthetic));
+  return kSynthetic;
+}
+
+std::vector<Assignment> assignments_of(const DemoOptions& options, const std::string& text) {
+  std::vector<Assignment> assignments;
+  const bool synthetic = text.starts_with("synthetic:");
+  for (const std::string& setting : synthetic ? kRecallSettings : kProseSettings) {
+    assignments.push_back(parse_assignment(setting));
+  }
+  assignments.push_back(parse_assignment("data.corpus", text, "--text"));
+  for (const std::string& setting : options.settings)
+    assignments.push_back(parse_assignment(setting));
+  return assignments;
+}
+
+void run_demo(const DemoOptions& options) {
+  const std::string text = choose_text(options);
+  const Comparison comparison{assignments_of(options, text), {"bptt", "ft", "dsf"}, options.out};
+  check_free_for_new_run(options.out, false);
+
+  const InterruptGuard guard;
+  const auto runs = run_comparison(comparison, InterruptGuard::signal_seen);
+  fmt::print("\n{}\n", comparison_table(runs).to_text());
+  const auto stem = std::filesystem::path(options.out) / "comparison";
+  const std::string name = std::filesystem::path(text).filename().string();
+  if (write_figure(
+          comparison_figure(fmt::format("One GRU, three ways back through time ({})", name), runs),
+          stem)) {
+    fmt::print("figure: {0}.svg, {0}.png\n", stem.string());
+  }
+  fmt::print("runs:   {}/{{bptt,ft,dsf}}; look closer with: dsf eval {}/dsf\n", options.out,
+             options.out);
+}
+
+}  // namespace
+
+void add_demo_command(CLI::App& app) {
+  const auto options = std::make_shared<DemoOptions>();  // shared with the callback below
+  CLI::App* command = app.add_subcommand("demo", "compare BPTT, FT-BPTT and DSF on a text");
+  command->add_option("--out", options->out, "directory for the three runs")
+      ->required()
+      ->option_text("DIR");
+  command->add_option("--text", options->text, "UTF-8 text to train on; default: the Jargon File")
+      ->option_text("FILE");
+  command->add_option("--set", options->settings, "section.key=value, as for dsf train")
+      ->option_text("KEY=VALUE");
+  command->callback([options] { run_demo(*options); });
+}
+
+}  // namespace dsf

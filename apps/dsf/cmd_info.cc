@@ -1,0 +1,90 @@
+// dsf info: what this program and this machine are, and how large a configured model is.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/dsf/commands.h"
+#include "apps/dsf/config_options.h"
+#include "dsf/base/cpu_info.h"
+#include "dsf/base/error.h"
+#include "dsf/base/version.h"
+#include "dsf/kernels/parallel.h"
+#include "dsf/train/progress.h"
+
+namespace dsf {
+namespace {
+
+struct InfoOptions {
+  ConfigOptions config;
+  bool json = false;
+};
+
+const std::vector<ConfigFlag> kFlags = {{"--data", "data.corpus"}, {"--threads", "train.threads"}};
+
+struct ModelInfo {
+  dim_t vocab = 0;
+  dim_t parameters = 0;
+};
+
+// The vocabulary as configured, or as large as the corpus makes it.
+dim_t vocab_of(const RunConfig& config) {
+  if (config.data.vocab > 0) return config.data.vocab;
+  if (config.data.corpus.empty()) {
+    throw UsageError(
+        "the size of the vocabulary is open: set data.vocab, or give the corpus with --data");
+  }
+  const auto seed = static_cast<std::uint64_t>(config.train.seed);
+  return load_dataset(config.data, seed).tokenizer->vocab_size();
+}
+
+ModelInfo model_info(const RunConfig& config) {
+  const dim_t vocab = vocab_of(config);
+  return {vocab, count_parameters(config.model, config.feedback, vocab)};
+}
+
+nlohmann::ordered_json machine_json(const RunConfig& config) {
+  return {{"version", version()},      {"commit", git_commit()},
+          {"build", build_type()},     {"compiler", compiler()},
+          {"cpu", cpu_name()},         {"features", cpu_features()},
+          {"threads", thread_count()}, {"precision", config.train.precision}};
+}
+
+void run_info(const InfoOptions& options) {
+  const std::vector<Assignment> assignments = options.config.assignments();
+  RunConfig config = with_assignments(RunConfig(), assignments);
+  resolve(config);
+  apply_threads(config.train);
+  nlohmann::ordered_json json = machine_json(config);
+  if (options.config.has_file()) {
+    const ModelInfo model = model_info(config);
+    json["mixer"] = config.model.mixer;
+    json["hidden"] = config.model.hidden;
+    json["layers"] = config.model.layers;
+    json["feedback"] = config.feedback.method;
+    json["vocab"] = model.vocab;
+    json["parameters"] = model.parameters;
+  }
+  if (options.json) {
+    fmt::print("{}\n", json.dump());
+    return;
+  }
+  for (const auto& [key, value] : json.items()) {
+    fmt::print("{:<12} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& app) {
+  const auto options = std::make_shared<InfoOptions>();  // shared with the callback below
+  CLI::App* command = app.add_subcommand(
+      "info", "version, CPU, threads and precision; with --config also the size of the model");
+  options->config.add_to(*command, kFlags);
+  command->add_flag("--json", options->json, "print one JSON object");
+  command->callback([options] { run_info(*options); });
+}
+
+}  // namespace dsf

@@ -1,0 +1,87 @@
+// dsf train: starts or resumes a run.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "apps/dsf/commands.h"
+#include "apps/dsf/config_options.h"
+#include "dsf/base/error.h"
+#include "dsf/base/interrupt.h"
+#include "dsf/base/log.h"
+#include "dsf/train/progress.h"
+#include "dsf/train/training_run.h"
+
+namespace dsf {
+namespace {
+
+struct TrainOptions {
+  ConfigOptions config;
+  std::string out;
+  bool resume = false;
+  bool force = false;
+  bool quiet = false;
+  bool help_config = false;
+};
+
+// Of the two ways to say how long, the later in this list counts.
+const std::vector<ConfigFlag> kFlags = {
+    {"--data", "data.corpus"},
+    {"--valid", "data.valid"},
+    {"--test", "data.test"},
+    {"--feedback", "feedback.method"},
+    {"--epochs", "train.epochs"},
+    {"--steps", "train.steps"},
+    {"--eval-every", "train.eval_every"},
+    {"--seed", "train.seed"},
+    {"--threads", "train.threads"},
+    {"--precision", "train.precision"},
+};
+
+void print_summary(const RunSummary& summary, const std::string& out) {
+  if (summary.interrupted) {
+    fmt::print("stopped after step {} of {}; go on with: dsf train --resume --out {}\n",
+               summary.steps, summary.total_steps, out);
+    return;
+  }
+  const std::string best = summary.best_perplexity
+                               ? fmt::format("best validation perplexity {:.2f} at step {}",
+                                             *summary.best_perplexity, summary.best_step)
+                               : "no evaluation";
+  fmt::print("done: {} steps in {}, {} tokens/s, {}; {}\n", summary.steps,
+             format_duration(summary.seconds), format_count(summary.tokens_per_second), best, out);
+}
+
+void run_train(const TrainOptions& options) {
+  if (options.help_config) {
+    fmt::print("{}", config_help());
+    return;
+  }
+  if (options.out.empty()) throw UsageError("--out is missing: the directory of the run");
+  const RunRequest request{options.out, options.config.assignments(), options.resume,
+                           options.force};
+  const InterruptGuard guard;
+  TrainObserver silent;
+  ProgressDisplay display;
+  TrainObserver& observer = options.quiet ? silent : display;
+  const RunSummary summary = run_training(request, observer, InterruptGuard::signal_seen);
+  clear_live_line();
+  print_summary(summary, options.out);
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  const auto options = std::make_shared<TrainOptions>();  // shared with the callback below
+  CLI::App* command = app.add_subcommand("train", "train a model, or go on training one");
+  command->add_option("--out", options->out, "directory of the run")->option_text("RUN");
+  options->config.add_to(*command, kFlags);
+  command->add_flag("--resume", options->resume, "go on with the run in --out");
+  command->add_flag("--force", options->force, "replace the run in --out");
+  command->add_flag("--quiet", options->quiet, "show no progress");
+  command->add_flag("--help-config", options->help_config, "list all keys of the configuration");
+  command->callback([options] { run_train(*options); });
+}
+
+}  // namespace dsf

@@ -1,0 +1,19 @@
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace dsf {
+
+/// Every subcommand of the program. A new one is a file cmd_<name>.cc with its add_<name>_command,
+/// and one line here and in commands.cc.
+void add_commands(CLI::App& app);
+
+void add_train_command(CLI::App& app);
+void add_eval_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
+void add_info_command(CLI::App& app);
+void add_demo_command(CLI::App& app);
+
+}  // namespace dsf

@@ -1,0 +1,59 @@
+#include "apps/dsf/config_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+namespace dsf {
+
+void ConfigOptions::add_to(CLI::App& command, const std::vector<ConfigFlag>& flags) {
+  command
+      .add_option("--config", config_file_, "TOML file with sections data, model, feedback, train")
+      ->option_text("FILE");
+  flags_.reserve(flags.size());  // the options hold references into it
+  for (const ConfigFlag& flag : flags) {
+    const std::string key = flag.key;
+    const std::size_t dot = key.find('.');
+    const Field& field = find_field(key.substr(0, dot), key.substr(dot + 1), flag.flag);
+    FlagValue& value = flags_.emplace_back(FlagValue{flag, "", false});
+    command
+        .add_option_function<std::string>(
+            flag.flag,
+            [&value](const std::string& text) {
+              value.value = text;
+              value.given = true;
+            },
+            fmt::format("{} ({})", field.doc, key))
+        ->option_text(field.choices.empty() ? "VALUE"
+                                            : fmt::format("{}", fmt::join(field.choices, "|")));
+  }
+  command.add_option("--set", sets_, "any other key of the configuration, as often as needed")
+      ->option_text("SECTION.KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+std::vector<Assignment> ConfigOptions::assignments() const {
+  std::vector<Assignment> all;
+  if (!config_file_.empty()) all = read_config_file(config_file_);
+  for (const FlagValue& flag : flags_) {
+    if (flag.given) all.push_back(parse_assignment(flag.flag.key, flag.value, flag.flag.flag));
+  }
+  for (const std::string& text : sets_) all.push_back(parse_assignment(text));
+  return all;
+}
+
+std::string config_help() {
+  const RunConfig defaults;
+  std::string text = "Keys of the configuration, for TOML files and --set section.key=value:\n";
+  std::string_view section;
+  for (const Field& field : config_fields()) {
+    if (field.section != section) text += fmt::format("\n[{}]\n", field.section);
+    section = field.section;
+    text += fmt::format("  {} = {}\n      {}; {}\n", field.key, to_toml(get(field, defaults)),
+                        field.doc, describe_allowed(field));
+  }
+  return text;
+}
+
+}  // namespace dsf

@@ -1,0 +1,40 @@
+#pragma once
+
+// The same model trained by several feedback methods on the same text: one run directory a method.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "dsf/experiment/figure.h"
+#include "dsf/experiment/table.h"
+#include "dsf/train/training_run.h"
+
+namespace dsf {
+
+struct Comparison {
+  std::vector<Assignment> assignments;  ///< of all runs
+  std::vector<std::string> methods;     ///< feedback.method of each run
+  std::filesystem::path out;            ///< run directories are out/<method>
+};
+
+/// One method's run.
+struct ComparedRun {
+  std::string method;
+  RunSummary summary;
+  std::vector<EvalReport> evaluations;
+};
+
+/// Trains one method after the other. Stops early, with what there is, where `stop` asks for it.
+std::vector<ComparedRun> run_comparison(const Comparison& comparison, const StopRequest& stop);
+
+/// "BPTT", "FT-BPTT", "DSF": how people write it.
+std::string method_title(const std::string& method);
+
+/// Validation perplexity, tokens/s, and where the time of a step goes.
+Table comparison_table(const std::vector<ComparedRun>& runs);
+
+/// Validation perplexity over steps, a curve a method.
+Figure comparison_figure(const std::string& title, const std::vector<ComparedRun>& runs);
+
+}  // namespace dsf

@@ -1,0 +1,127 @@
+#include "dsf/experiment/figure.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+#include "dsf/base/error.h"
+#include "dsf/base/log.h"
+
+namespace dsf {
+namespace {
+
+struct MethodStyle {
+  std::string_view method;
+  std::string_view colour;
+  int dash;
+};
+
+// Okabe and Ito's palette: distinguishable with every common form of colour vision.
+constexpr std::array<MethodStyle, 3> kStyles = {{
+    {"bptt", "#000000", 1},
+    {"dsf", "#0072B2", 1},
+    {"ft", "#D55E00", 1},
+}};
+constexpr std::array<std::string_view, 5> kFurtherColours = {"#009E73", "#CC79A7", "#E69F00",
+                                                             "#56B4E9", "#999999"};
+
+MethodStyle style_of(const std::string& method, std::size_t index) {
+  for (const MethodStyle& style : kStyles) {
+    if (style.method == method) return style;
+  }
+  return {method, kFurtherColours[index % kFurtherColours.size()], 2};
+}
+
+/// Inside a gnuplot string in double quotes.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::filesystem::path with_suffix(const std::filesystem::path& stem, const char* suffix) {
+  return stem.string() + suffix;
+}
+
+void write_text(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.flush();
+  if (!out) throw IoError(fmt::format("cannot write {}", file.string()));
+}
+
+/// One block of "x y" lines a curve, two empty lines between them (gnuplot's `index`).
+std::string data_text(const Figure& figure) {
+  std::string text;
+  for (const Curve& curve : figure.curves) {
+    text += fmt::format("# {}\n", curve.label);
+    for (std::size_t i = 0; i < curve.x.size(); ++i)
+      text += fmt::format("{} {}\n", curve.x[i], curve.y[i]);
+    text += "\n\n";
+  }
+  return text;
+}
+
+std::string plot_command(const Figure& figure, const std::filesystem::path& data) {
+  std::string plots;
+  for (std::size_t i = 0; i < figure.curves.size(); ++i) {
+    const MethodStyle style = style_of(figure.curves[i].method, i);
+    plots +=
+        fmt::format("{} {} index {} with linespoints lw 2 pt 7 ps 0.4 dt {} lc rgb \"{}\" title {}",
+                    i == 0 ? "plot" : ", \\\n     ", quoted(data.string()), i, style.dash,
+                    style.colour, quoted(figure.curves[i].label));
+  }
+  return plots + '\n';
+}
+
+std::string script_text(const Figure& figure, const std::filesystem::path& stem) {
+  std::string text = "set encoding utf8\n";
+  text += fmt::format("set title {} noenhanced\n", quoted(figure.title));
+  text +=
+      fmt::format("set xlabel {}\nset ylabel {}\n", quoted(figure.x_label), quoted(figure.y_label));
+  text +=
+      "set grid lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\nset key top right "
+      "noenhanced\n";
+  if (figure.log_y) text += "set logscale y\n";
+  const std::string plot = plot_command(figure, with_suffix(stem, ".dat"));
+  text += "set terminal svg size 760,480 font \"sans,13\" background rgb \"white\"\n";
+  text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".svg").string()), plot);
+  text += "set terminal pngcairo size 1140,720 font \"sans,18\" background rgb \"white\"\n";
+  text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".png").string()), plot);
+  return text;
+}
+
+/// `path` as one word of a POSIX shell command.
+std::string shell_quoted(const std::string& path) {
+  std::string out = "'";
+  for (const char c : path) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+constexpr int kCommandNotFound = 127;  // what a POSIX shell returns
+
+}  // namespace
+
+bool write_figure(const Figure& figure, const std::filesystem::path& stem) {
+  const auto script = with_suffix(stem, ".gp");
+  write_text(with_suffix(stem, ".dat"), data_text(figure));
+  write_text(script, script_text(figure, stem));
+  const int status =
+      std::system(("gnuplot " + shell_quoted(script.string()) + " 2>/dev/null").c_str());
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kCommandNotFound) {
+    log_warning(
+        fmt::format("gnuplot is not installed; the script of the figure is {}", script.string()));
+    return false;
+  }
+  throw Error(fmt::format("gnuplot could not draw {} (status {})", script.string(), status));
+}
+
+}  // namespace dsf

@@ -1,0 +1,179 @@
+// The real program doing what it is for.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/support/program.h"
+#include "tests/support/small_text.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+
+using Words = std::vector<std::string>;
+
+class Commands : public ::testing::Test {
+ protected:
+  Commands() { directory_.write("text.txt", small_text(120)); }
+
+  std::string path(std::string_view name) const { return directory_ / name; }
+
+  Words train(const std::string& run, const Words& more) const {
+    Words words = {"train",
+                   "--data",
+                   path("text.txt"),
+                   "--out",
+                   path(run),
+                   "--set",
+                   "model.hidden=8",
+                   "--set",
+                   "train.batch=4",
+                   "--set",
+                   "data.context=6",
+                   "--threads",
+                   "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  static std::string run_ok(const Words& words) {
+    const ProgramResult result = run_dsf(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  }
+
+  std::vector<json> log_of(const std::string& run) const {
+    std::vector<json> lines;
+    std::istringstream in(slurp(directory_ / run / "log.jsonl"));
+    for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
+    return lines;
+  }
+
+  TempDirectory directory_;
+};
+
+TEST_F(Commands, HelpAndVersionAreNoErrors) {
+  EXPECT_THAT(run_ok({"--help"}), HasSubstr("train"));
+  EXPECT_THAT(run_ok({"--version"}), HasSubstr("dsf "));
+  EXPECT_THAT(run_ok({"train", "--help"}), HasSubstr("--feedback"));
+  EXPECT_THAT(run_ok({"train", "--help-config"}), HasSubstr("weight_decay = 0.0"));
+}
+
+TEST_F(Commands, TrainThenEvalAgreeOnTheBestPerplexity) {
+  run_ok(train("run", {"--steps", "12", "--eval-every", "5", "--feedback", "bptt"}));
+  const std::vector<json> log = log_of("run");
+  const json& done = log.back();
+  ASSERT_EQ(done["event"], "done");
+  const json report = json::parse(run_ok({"eval", path("run"), "--json"}));
+  // The same weights, the same batches, the same code.
+  EXPECT_EQ(report["perplexity"], done["best_perplexity"]);
+  EXPECT_EQ(report["step"], done["best_step"]);
+  EXPECT_DOUBLE_EQ(std::exp(report["loss"].get<double>()), report["perplexity"].get<double>());
+  const json test = json::parse(run_ok({"eval", path("run"), "--split", "test", "--json"}));
+  EXPECT_GT(test["tokens"].get<int>(), 0);
+  EXPECT_THAT(run_ok({"eval", path("run"), "--checkpoint", "last"}), HasSubstr("perplexity"));
+}
+
+TEST_F(Commands, LogHasThePromisedEvents) {
+  run_ok(train("run", {"--epochs", "1", "--set", "train.log_every=1"}));
+  int train_lines = 0;
+  int eval_lines = 0;
+  for (const json& line : log_of("run")) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : line.items()) keys.push_back(key);
+    if (line["event"] == "train") {
+      ++train_lines;
+      EXPECT_EQ(line["step"], train_lines);
+      EXPECT_THAT(keys, IsSupersetOf({"epoch", "loss", "tokens_per_second", "learning_rate"}));
+    }
+    if (line["event"] == "eval") {
+      ++eval_lines;
+      EXPECT_EQ(line["epoch"], 1.0);
+      EXPECT_EQ(line["split"], "valid");
+      EXPECT_THAT(keys, IsSupersetOf({"step", "loss", "perplexity"}));
+    }
+  }
+  EXPECT_GT(train_lines, 20);
+  EXPECT_EQ(eval_lines, 1);
+}
+
+TEST_F(Commands, ResumeGoesOn) {
+  run_ok(train("run", {"--steps", "6"}));
+  run_ok({"train", "--resume", "--out", path("run"), "--steps", "9"});
+  EXPECT_EQ(log_of("run").back()["steps"], 9);
+}
+
+TEST_F(Commands, CurrentDirectoryDoesNotMatterToEval) {
+  const ProgramResult trained = run_dsf({"train", "--data", "text.txt", "--out", "run", "--steps",
+                                         "3", "--set", "model.hidden=4", "--set", "train.batch=4"},
+                                        directory_.path());
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  run_ok({"eval", path("run")});
+}
+
+TEST_F(Commands, DamagedCheckpointMakesEvalFailWhileWorking) {
+  run_ok(train("run", {"--steps", "3"}));
+  std::ofstream(directory_ / "run" / "checkpoints" / "best" / "weights.safetensors", std::ios::app)
+      << "x";
+  const ProgramResult result = run_dsf({"eval", path("run")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("weights.safetensors"));
+}
+
+TEST_F(Commands, SignalSavesAndExitsCleanlyAndTheRunGoesOn) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string run = "run" + std::to_string(signal);
+    const int process = start_dsf(train(run, {"--steps", "100000000", "--eval-every", "100000000"}),
+                                  path(run + ".log"));
+    for (int i = 0;
+         i < 600 && slurp(directory_ / run / "log.jsonl").find("train") == std::string::npos; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    ASSERT_EQ(kill(process, signal), 0);
+    EXPECT_EQ(wait_for(process), 0) << slurp(path(run + ".log.err"));
+    EXPECT_THAT(slurp(path(run + ".log.out")), HasSubstr("--resume"));
+    const json last = log_of(run).back();
+    EXPECT_EQ(last["event"], "interrupted");
+    const auto step = last["step"].get<long>();
+    run_ok({"train", "--resume", "--out", path(run), "--steps", std::to_string(step + 2)});
+    EXPECT_EQ(log_of(run).back()["steps"], step + 2);
+  }
+}
+
+TEST_F(Commands, InfoTellsMachineAndParameterCount) {
+  const json machine = json::parse(run_ok({"info", "--json"}));
+  EXPECT_FALSE(machine.contains("parameters"));
+  EXPECT_TRUE(machine.contains("version"));
+  EXPECT_TRUE(machine["precision"] == "f32" || machine["precision"] == "bf16");
+  EXPECT_THAT(machine["features"], ::testing::Contains("avx2"));
+  EXPECT_THAT(run_ok({"info"}), HasSubstr("precision"));
+}
+
+TEST_F(Commands, InfoCountsTheParametersOfEveryShippedConfig) {
+  int configs = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(DSF_SOURCE_DIR) / "configs" / "ptb")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++configs;
+    const json info = json::parse(run_ok({"info", "--config", entry.path(), "--json"}));
+    const long D = info["hidden"].get<long>();
+    const long L = info["layers"].get<long>();
+    const long V = info["vocab"].get<long>();
+    // Embedding V D; a GRU layer W and U of 3D x D and two biases of 3D; head V D + V.
+    EXPECT_EQ(info["parameters"], V * D + L * (6 * D * D + 6 * D) + V * D + V) << entry.path();
+  }
+  EXPECT_GE(configs, 4);
+}
+
+}  // namespace
+}  // namespace dsf

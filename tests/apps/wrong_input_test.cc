@@ -1,0 +1,157 @@
+// Wrong input to the real program: exit code 2, one clear message on stderr, nothing written or
+// destroyed.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/program.h"
+#include "tests/support/small_text.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Matcher;
+using ::testing::StartsWith;
+
+using Words = std::vector<std::string>;
+
+const Words kSmall = {"--set",          "model.hidden=8", "--set", "train.batch=4", "--set",
+                      "data.context=6", "--steps",        "6",     "--threads",     "1"};
+
+class WrongInput : public ::testing::Test {
+ protected:
+  WrongInput() { directory_.write("text.txt", small_text(60)); }
+
+  Words train(const Words& more) const {
+    Words words = {"train", "--out", path("run")};
+    words.insert(words.end(), kSmall.begin(), kSmall.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  std::string path(std::string_view name) const { return directory_ / name; }
+
+  void expect_refused(const Words& words, const Matcher<const std::string&>& message) const {
+    const auto before = snapshot(directory_.path());
+    const ProgramResult result = run_dsf(words, directory_.path());
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, AllOf(StartsWith("error: "), message));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_EQ(snapshot(directory_.path()), before);
+  }
+
+  TempDirectory directory_;
+};
+
+TEST_F(WrongInput, MissingFile) {
+  expect_refused(train({"--data", path("nothing.txt")}), HasSubstr("nothing.txt"));
+}
+
+TEST_F(WrongInput, NoDataAtAll) { expect_refused(train({}), HasSubstr("--data")); }
+
+TEST_F(WrongInput, EmptyFile) {
+  directory_.write("empty.txt", "");
+  expect_refused(train({"--data", path("empty.txt")}), HasSubstr("empty.txt"));
+}
+
+TEST_F(WrongInput, BinaryFile) {
+  std::string bytes;
+  for (int i = 0; i < 4096; ++i) bytes += static_cast<char>(i * 37 % 256);
+  directory_.write("picture.png", bytes);
+  expect_refused(train({"--data", path("picture.png")}), HasSubstr("picture.png"));
+}
+
+TEST_F(WrongInput, UnknownKeyOnTheCommandLine) {
+  expect_refused(train({"--data", path("text.txt"), "--set", "model.hiden=8"}),
+                 AllOf(HasSubstr("model.hiden"), HasSubstr("did you mean \"hidden\"")));
+}
+
+TEST_F(WrongInput, UnknownKeyInAFile) {
+  directory_.write("c.toml", "[model]\nlayers = 1\nhiden = 8\n");
+  expect_refused(train({"--data", path("text.txt"), "--config", path("c.toml")}),
+                 AllOf(HasSubstr("c.toml:3"), HasSubstr("did you mean \"hidden\"")));
+}
+
+TEST_F(WrongInput, NegativeWidth) {
+  expect_refused(train({"--data", path("text.txt"), "--set", "model.hidden=-8"}),
+                 AllOf(HasSubstr("model.hidden = -8"), HasSubstr("at least 1")));
+}
+
+TEST_F(WrongInput, VocabularyLargerThanTheTextHas) {
+  expect_refused(train({"--data", path("text.txt"), "--set", "data.vocab=5000"}),
+                 HasSubstr("5000"));
+}
+
+TEST_F(WrongInput, WrongFlagValue) {
+  expect_refused(train({"--data", path("text.txt"), "--feedback", "rtrl"}),
+                 AllOf(HasSubstr("--feedback"), HasSubstr("bptt, ft, dsf")));
+  expect_refused(train({"--data", path("text.txt"), "--eval-every", "-3"}),
+                 AllOf(HasSubstr("--eval-every"), HasSubstr("at least 0")));
+}
+
+TEST_F(WrongInput, OutIsMissingOrAFile) {
+  expect_refused({"train", "--data", path("text.txt")}, HasSubstr("--out"));
+  expect_refused({"train", "--data", path("text.txt"), "--out", path("text.txt")},
+                 HasSubstr("not a directory"));
+}
+
+TEST_F(WrongInput, UnknownCommandOrFlag) {
+  expect_refused({"trian"}, HasSubstr("did you mean \"train\""));
+  expect_refused({"train", "--outt", "x"}, HasSubstr("--outt"));
+  expect_refused({}, HasSubstr("--help"));
+}
+
+TEST_F(WrongInput, ResumeWithoutARun) {
+  expect_refused(train({"--data", path("text.txt"), "--resume"}), HasSubstr("run directory"));
+}
+
+TEST_F(WrongInput, EvalOfWhatIsNoRun) {
+  expect_refused({"eval", path("nothing")}, HasSubstr("run directory"));
+}
+
+class WrongInputToARun : public WrongInput {
+ protected:
+  WrongInputToARun() {
+    const ProgramResult made = run_dsf(train({"--data", path("text.txt")}));
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+  }
+};
+
+TEST_F(WrongInputToARun, RunDirectoryExists) {
+  expect_refused(train({"--data", path("text.txt")}),
+                 AllOf(HasSubstr("--resume"), HasSubstr("--force")));
+}
+
+TEST_F(WrongInputToARun, ForceWithWrongDataDestroysNothing) {
+  expect_refused(train({"--data", path("nothing.txt"), "--force"}), HasSubstr("nothing.txt"));
+}
+
+TEST_F(WrongInputToARun, ForceAndResumeTogether) {
+  expect_refused(train({"--data", path("text.txt"), "--force", "--resume"}), HasSubstr("--force"));
+}
+
+TEST_F(WrongInputToARun, ResumeWithTheConfigOfAnotherModel) {
+  directory_.write("other.toml", "[model]\nmixer = \"lstm\"\n");
+  expect_refused({"train", "--resume", "--out", path("run"), "--config", path("other.toml")},
+                 AllOf(HasSubstr("other.toml:2"), HasSubstr("model.mixer = \"lstm\""),
+                       HasSubstr("model.mixer = \"gru\"")));
+}
+
+TEST_F(WrongInputToARun, ResumeOnOtherText) {
+  directory_.write("other.txt", small_text(60, 99));
+  expect_refused({"train", "--resume", "--out", path("run"), "--data", path("other.txt")},
+                 HasSubstr("data.corpus"));
+}
+
+TEST_F(WrongInputToARun, EvalOfAnUnknownSplit) {
+  expect_refused({"eval", path("run"), "--split", "dev"}, HasSubstr("dev"));
+}
+
+}  // namespace
+}  // namespace dsf
