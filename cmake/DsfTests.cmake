@@ -36,6 +36,7 @@ function(dsf_add_room_test room)
   add_executable(${target} ${sources})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   dsf_target_defaults(${target})
+  target_compile_options(${target} PRIVATE -O1)  # compiled more often than run: twice as fast
   target_compile_definitions(${target} PRIVATE DSF_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE ${ARGN} GTest::gmock GTest::gtest GTest::gtest_main)
   if(TARGET dsf_cli)

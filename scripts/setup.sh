@@ -25,7 +25,7 @@ packages_of() {
     bench) echo libbenchmark-dev ;;
     lint) echo clang-format clang-tidy libomp-dev ;;  # libomp-dev: omp.h for clang's parser
     mpi) echo libopenmpi-dev openmpi-bin ;;
-    peers) echo python3-torch ;;  # to compare with
+    peers) echo python3-torch libopenblas0-pthread libopenblas0-openmp ;;  # to compare with
     *) fail "unknown group '$1'; the groups are build, test, bench, lint, mpi, peers" ;;
   esac
 }

@@ -49,13 +49,13 @@ CellKind parse_cell_kind(const std::string& name) {
   if (name == "rnn") return CellKind::rnn;
   if (name == "gru") return CellKind::gru;
   if (name == "lstm") return CellKind::lstm;
-  throw ConfigError(fmt::format("unknown cell \"{}\"; known cells: rnn, gru, lstm", name));
+  throw ConfigError(fmt::format("model.mixer = \"{}\" is unknown; known: rnn, gru, lstm", name));
 }
 
 GruReset parse_gru_reset(const std::string& name) {
   if (name == "after") return GruReset::after;
   if (name == "before") return GruReset::before;
-  throw ConfigError(fmt::format("reset = \"{}\" is unknown; known: after, before", name));
+  throw ConfigError(fmt::format("model.reset = \"{}\" is unknown; known: after, before", name));
 }
 
 void Cell::prepare(const CellWeights& weights, Precision precision, bool state_product) {

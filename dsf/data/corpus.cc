@@ -1,7 +1,6 @@
 #include "dsf/data/corpus.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +8,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "dsf/base/error.h"
 #include "dsf/data/synthetic_recall.h"
@@ -45,9 +43,11 @@ std::optional<fs::path> find_split(const fs::path& directory, const Naming& nami
 }
 
 std::string known_namings() {
-  std::vector<std::string> names;
-  for (const Naming& naming : kNamings) names.push_back(file_name(naming, "{train,valid,test}"));
-  return fmt::format("{}", fmt::join(names, ", "));
+  std::string names;
+  for (const Naming& naming : kNamings) {
+    names += (names.empty() ? "" : ", ") + file_name(naming, "{train,valid,test}");
+  }
+  return names;
 }
 
 std::string read_closed(const fs::path& file, bool any_bytes) {

@@ -16,10 +16,10 @@
 //   perfect memory     ln(values) + H
 //   no memory        2 ln(values) + H
 //
-// What learns it: hidden 64, batch 32, Adam at 0.01, 10 epochs of the default text. BPTT and DSF
-// then get nearly all last values right, FT-BPTT one in `values`. At a rate of 0.003 it takes
-// several times as long. Harder: longer gap, min_gap nearer to gap (at min_gap = gap there is no
-// way in by short counts), more values.
+// What learns it: a GRU of 64 units, batch 32, Adam at 0.01, 10 epochs of the default text. BPTT
+// and DSF then get nearly all last values right, FT-BPTT one in `values`. The rate matters: at
+// 0.003 BPTT is still guessing by then. Harder: longer gap, min_gap nearer to gap (with min_gap =
+// gap no short counts lead the way), more values.
 
 #include <cstdint>
 #include <string_view>

@@ -1,6 +1,6 @@
 #pragma once
 
-// The reverse diagonal scan: Diagonal State Feedback's path through time (paper, eq. 10 with A
+// The reverse diagonal scan: Diagonal State Feedback's path through time (paper, eq. 13 with A
 // diagonal)
 //
 //   g_t = e_t + a * g_{t+1},   g_T = e_T

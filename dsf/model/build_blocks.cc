@@ -7,25 +7,61 @@
 #include <utility>
 
 #include "dsf/base/error.h"
+#include "dsf/layers/attention.h"
+#include "dsf/layers/ema.h"
 #include "dsf/layers/plain_block.h"
 #include "dsf/layers/recurrent.h"
+#include "dsf/layers/transformer_block.h"
 
 namespace dsf {
+namespace {
+
+std::unique_ptr<Mixer> build_mixer(const ModelConfig& config, const FeedbackConfig& feedback,
+                                   std::uint64_t seed, const std::string& prefix,
+                                   ParameterTable& table) {
+  const dim_t width = config.hidden;
+  if (config.mixer == "attention") {
+    return std::make_unique<Attention>(table, prefix, width, Attention::kDefaultHeads,
+                                       kInitDeviation);
+  }
+  if (config.mixer == "ema") {
+    return std::make_unique<Ema>(table, prefix, width, Ema::default_channels(width),
+                                 Ema::kDefaultDims, kInitDeviation);
+  }
+  return make_recurrent_layer(table, prefix, config.mixer, config.reset, width, width, feedback,
+                              seed);
+}
+
+/// Maps whose output is added to the skip connection start smaller the more of them there are.
+float projection_deviation(dim_t sub_layers) {
+  return kInitDeviation / std::sqrt(static_cast<float>(sub_layers));
+}
+
+std::unique_ptr<Mixer> build_block(const ModelConfig& config, const std::string& prefix,
+                                   std::unique_ptr<Mixer> mixer, ParameterTable& table) {
+  if (config.block == "plain") {
+    return std::make_unique<PlainBlock>(table, prefix, config.hidden, config.skip,
+                                        projection_deviation(config.layers), std::move(mixer));
+  }
+  if (config.block == "transformer") {
+    return std::make_unique<TransformerBlock>(
+        table, prefix, config.hidden, config.skip, kInitDeviation,
+        projection_deviation(2 * config.layers), std::move(mixer));
+  }
+  throw ConfigError(
+      fmt::format("model.block = \"{}\": known blocks are plain, transformer", config.block));
+}
+
+}  // namespace
 
 std::vector<std::unique_ptr<Mixer>> build_blocks(const ModelConfig& config,
                                                  const FeedbackConfig& feedback, std::uint64_t seed,
                                                  ParameterTable& table) {
-  if (config.block != "plain") {
-    throw ConfigError(fmt::format("model.block = \"{}\": known blocks are: plain", config.block));
-  }
-  const float projection_deviation = kInitDeviation / std::sqrt(static_cast<float>(config.layers));
   std::vector<std::unique_ptr<Mixer>> blocks;
   for (dim_t i = 0; i < config.layers; ++i) {
     const std::string prefix = fmt::format("blocks.{}.", i);
-    auto mixer = make_recurrent_layer(table, prefix + "mixer.", config.mixer, config.reset,
-                                      config.hidden, config.hidden, feedback, seed);
-    blocks.push_back(std::make_unique<PlainBlock>(table, prefix, config.hidden, config.skip,
-                                                  projection_deviation, std::move(mixer)));
+    auto mixer = build_mixer(config, feedback, seed, prefix + "mixer.", table);
+    blocks.push_back(build_block(config, prefix, std::move(mixer), table));
   }
   return blocks;
 }

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
 #include "dsf/base/timer.h"
 #include "dsf/layers/embedding.h"
+#include "dsf/layers/layer_norm.h"
+#include "dsf/layers/position_embedding.h"
 #include "dsf/layers/softmax_head.h"
 #include "dsf/model/build_blocks.h"
 
@@ -63,14 +67,30 @@ LossSum& LossSum::operator+=(const LossSum& other) {
 struct Architecture {
   ParameterTable table;
   Embedding embedding;
+  std::optional<PositionEmbedding> positions;  // attention knows no order by itself
   std::vector<std::unique_ptr<Mixer>> blocks;
+  std::optional<LayerNorm> final_norm;  // transformer-like blocks leave their sum unnormalised
   SoftmaxHead head;
 
   Architecture(const ModelConfig& config, const FeedbackConfig& feedback, dim_t vocab,
                std::uint64_t seed)
       : embedding(table, "embedding.", vocab, config.hidden, kInitDeviation),
+        positions(make_positions(config, table)),
         blocks(build_blocks(config, feedback, seed, table)),
+        final_norm(make_final_norm(config, table)),
         head(table, "head.", config.hidden, vocab, kInitDeviation) {}
+
+ private:
+  static std::optional<PositionEmbedding> make_positions(const ModelConfig& config,
+                                                         ParameterTable& table) {
+    if (config.mixer != "attention") return std::nullopt;
+    return PositionEmbedding(table, "positions.", config.context, config.hidden, kInitDeviation);
+  }
+  static std::optional<LayerNorm> make_final_norm(const ModelConfig& config,
+                                                  ParameterTable& table) {
+    if (config.block != "transformer") return std::nullopt;
+    return LayerNorm(table, "final_norm.", config.hidden);
+  }
 };
 
 struct LanguageModel::Impl {
@@ -83,25 +103,41 @@ struct LanguageModel::Impl {
     activations.resize(architecture.blocks.size() + 1);
   }
 
-  /// Embedding and blocks: activations[i] is the input of block i, the last one the head's input.
-  void forward(const TokenBatch& batch, ModelState* state) {
+  /// Embedding, blocks, final norm. activations[i] is the input of block i. Returns the head's
+  /// input.
+  ConstMatrixF forward(const TokenBatch& batch, ModelState* state) {
     const dim_t rows = batch.tokens();
     const dim_t width = config.hidden;
-    architecture.embedding.forward({weights.data()}, batch.inputs,
-                                   activations[0].reshape(rows, width));
+    const MatrixF embedded = activations[0].reshape(rows, width);
+    architecture.embedding.forward({weights.data()}, batch.inputs, embedded);
+    if (architecture.positions) {
+      architecture.positions->forward({weights.data()}, batch.layout, embedded);
+    }
     for (std::size_t i = 0; i < architecture.blocks.size(); ++i) {
       const MatrixF carried = state == nullptr ? MatrixF{} : (*state)[i].view();
       architecture.blocks[i]->forward(batch.layout, activations[i], carried, *tapes[i],
                                       activations[i + 1].reshape(rows, width));
     }
+    if (!architecture.final_norm) return activations.back();
+    norm_tape.reshape(rows);
+    architecture.final_norm->forward(activations.back(), norm_tape.from_row(0),
+                                     normalised.reshape(rows, width));
+    return normalised;
   }
 
   /// On entry d_output holds the gradient of the head's input.
   void backward(const TokenBatch& batch, Gradients d_weights) {
+    if (architecture.final_norm) {
+      architecture.final_norm->backward(d_output, activations.back(), norm_tape.from_row(0),
+                                        norm_sums, d_output, d_weights);
+    }
     for (std::size_t i = architecture.blocks.size(); i-- > 0;) {
       architecture.blocks[i]->backward(batch.layout, activations[i], *tapes[i], d_output,
                                        d_input.reshape(batch.tokens(), config.hidden), d_weights);
       std::swap(d_output, d_input);
+    }
+    if (architecture.positions) {
+      architecture.positions->backward(batch.layout, d_output, d_weights);
     }
     architecture.embedding.backward(batch.inputs, d_output, embedding_scratch, d_weights);
   }
@@ -112,6 +148,9 @@ struct LanguageModel::Impl {
   Buffer<float> gradients;
   std::vector<std::unique_ptr<MixerTape>> tapes;
   std::vector<Matrix> activations;
+  LayerNormTape norm_tape;
+  Matrix normalised;
+  Buffer<float> norm_sums;
   Matrix d_output;
   Matrix d_input;
   EmbeddingScratch embedding_scratch;
@@ -148,6 +187,7 @@ std::vector<NamedBuffer> LanguageModel::buffers() {
 void LanguageModel::prepare(Precision precision) {
   const Weights weights{impl_->weights.data()};
   for (const auto& block : impl_->architecture.blocks) block->prepare(weights, precision);
+  if (impl_->architecture.final_norm) impl_->architecture.final_norm->prepare(weights);
   impl_->architecture.head.prepare(weights, precision);
 }
 
@@ -163,13 +203,13 @@ LossSum LanguageModel::forward_backward(const TokenBatch& batch, double loss_sca
                                         ModelState* state) {
   Timer timer;
   impl_->gradients.resize(table().flat_size());
-  impl_->forward(batch, state);
+  const ConstMatrixF h = impl_->forward(batch, state);
   impl_->times.forward = timer.seconds();
 
   timer.restart();
   const Gradients gradients{impl_->gradients.data()};
   const HeadResult result = impl_->architecture.head.forward_backward(
-      impl_->activations.back(), batch.targets, static_cast<float>(loss_scale), impl_->head_scratch,
+      h, batch.targets, static_cast<float>(loss_scale), impl_->head_scratch,
       impl_->d_output.reshape(batch.tokens(), impl_->config.hidden), gradients);
   impl_->times.head = timer.seconds();
 
@@ -180,15 +220,15 @@ LossSum LanguageModel::forward_backward(const TokenBatch& batch, double loss_sca
 }
 
 LossSum LanguageModel::evaluate(const TokenBatch& batch, ModelState* state) {
-  impl_->forward(batch, state);
-  const HeadResult result = impl_->architecture.head.evaluate(impl_->activations.back(),
-                                                              batch.targets, impl_->head_scratch);
+  const ConstMatrixF h = impl_->forward(batch, state);
+  const HeadResult result =
+      impl_->architecture.head.evaluate(h, batch.targets, impl_->head_scratch);
   return {result.loss, batch.tokens(), result.correct};
 }
 
 void LanguageModel::logits(const TokenBatch& batch, ModelState* state, MatrixF out) {
-  impl_->forward(batch, state);
-  impl_->architecture.head.logits(impl_->activations.back(), impl_->head_scratch, out);
+  const ConstMatrixF h = impl_->forward(batch, state);
+  impl_->architecture.head.logits(h, impl_->head_scratch, out);
 }
 
 dim_t count_parameters(const ModelConfig& config, const FeedbackConfig& feedback, dim_t vocab) {

@@ -84,7 +84,7 @@ TEST(CellNames, UnknownOnesAreRefusedWithTheKnown) {
     parse_cell_kind("qrnn");
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "unknown cell \"qrnn\"; known cells: rnn, gru, lstm");
+    EXPECT_STREQ(error.what(), "model.mixer = \"qrnn\" is unknown; known: rnn, gru, lstm");
   }
   EXPECT_THROW(parse_gru_reset(""), ConfigError);
 }

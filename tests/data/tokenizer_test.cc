@@ -231,7 +231,12 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryTokenizer, ::testing::Values("word", "char"
 
 // --- damaged files -------------------------------------------------------------------------------
 
-class DamagedTokenizer : public ::testing::TestWithParam<const char*> {};
+class DamagedTokenizer : public ::testing::TestWithParam<std::string> {};
+
+// A file that is right but for what is passed in.
+std::string stored(const std::string& kind, const std::string& tokens) {
+  return R"({"format":"dsf-tokenizer","version":1,"kind":)" + kind + R"(,"tokens":)" + tokens + "}";
+}
 
 TEST_P(DamagedTokenizer, IsRefusedByName) {
   const TempDir dir;
@@ -241,25 +246,21 @@ TEST_P(DamagedTokenizer, IsRefusedByName) {
 
 INSTANTIATE_TEST_SUITE_P(
     Files, DamagedTokenizer,
-    ::testing::Values(
-        "", "not json", "{", "null", "[]", "42", "{}", "\xFF\xFE",
-        R"({"format":"other","version":1,"kind":"word","tokens":[]})",
-        R"({"format":"dsf-tokenizer","version":2,"kind":"byte","tokens":[]})",
-        R"({"format":"dsf-tokenizer","kind":"byte","tokens":[]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":7,"tokens":[]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"bpe","tokens":[]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"word"})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"word","tokens":"abc"})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"word","tokens":[1,2,3]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"word","tokens":[]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"word","tokens":["a","b","c"]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"word","tokens":["<unk>","<bos>","<eos>","a","a"]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"word","tokens":["<unk>","<bos>","<eos>","a b"]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"word","tokens":["<unk>","<bos>","<eos>",""]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"char","tokens":["<unk>","<bos>"]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"char","tokens":["<unk>","<bos>","\n","ab"]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"char","tokens":["<unk>","<bos>","\n",""]})",
-        R"({"format":"dsf-tokenizer","version":1,"kind":"char","tokens":["<unk>","<bos>","\n","a","a"]})"));
+    ::testing::Values("", "not json", "{", "null", "[]", "42", "{}", "\xFF\xFE",
+                      R"({"format":"other","version":1,"kind":"word","tokens":[]})",
+                      R"({"format":"dsf-tokenizer","version":2,"kind":"byte","tokens":[]})",
+                      R"({"format":"dsf-tokenizer","kind":"byte","tokens":[]})",
+                      stored(R"(7)", R"([])"), stored(R"("bpe")", R"([])"),
+                      R"({"format":"dsf-tokenizer","version":1,"kind":"word"})",
+                      stored(R"("word")", R"("abc")"), stored(R"("word")", R"([1,2,3])"),
+                      stored(R"("word")", R"([])"), stored(R"("word")", R"(["a","b","c"])"),
+                      stored(R"("word")", R"(["<unk>","<bos>","<eos>","a","a"])"),
+                      stored(R"("word")", R"(["<unk>","<bos>","<eos>","a b"])"),
+                      stored(R"("word")", R"(["<unk>","<bos>","<eos>",""])"),
+                      stored(R"("char")", R"(["<unk>","<bos>"])"),
+                      stored(R"("char")", R"(["<unk>","<bos>","\n","ab"])"),
+                      stored(R"("char")", R"(["<unk>","<bos>","\n",""])"),
+                      stored(R"("char")", R"(["<unk>","<bos>","\n","a","a"])")));
 
 TEST(DamagedTokenizerFile, EveryCutOfAGoodFileIsRefused) {
   const TempDir dir;

@@ -33,7 +33,7 @@ void expect_dsf_equals_bptt(const Stack& stack) {
       EXPECT_GT(reference::relative_error(ft.parameters[0][k], bptt.parameters[0][k]), 1e-2)
           << "the way through time must matter here";
     }
-    EXPECT_LT(reference::relative_error(dsf.dx, bptt.dx), 1e-4);
+    EXPECT_LT(reference::relative_error(dsf.dx, bptt.dx), kTolerance);
   }
 }
 

@@ -52,12 +52,13 @@ inline std::vector<std::string> losses_of(const std::filesystem::path& run) {
   std::vector<std::string> lines;
   std::istringstream in(slurp(run / "log.jsonl"));
   for (std::string line; std::getline(in, line);) {
-    nlohmann::ordered_json json = nlohmann::ordered_json::parse(line);
+    const nlohmann::ordered_json json = nlohmann::ordered_json::parse(line);
     if (json["event"] != "train" && json["event"] != "eval") continue;
-    for (const auto& [key, value] : nlohmann::ordered_json(json).items()) {
-      if (key.ends_with("seconds") || key.ends_with("per_second")) json.erase(key);
+    nlohmann::ordered_json kept;
+    for (const auto& [key, value] : json.items()) {
+      if (!key.ends_with("seconds") && !key.ends_with("per_second")) kept[key] = value;
     }
-    lines.push_back(json.dump());
+    lines.push_back(kept.dump());
   }
   return lines;
 }

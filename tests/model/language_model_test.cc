@@ -1,0 +1,176 @@
+#include "dsf/model/language_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "dsf/base/error.h"
+#include "dsf/base/rng.h"
+#include "tests/support/thread_guard.h"
+
+namespace dsf {
+namespace {
+
+constexpr dim_t kVocab = 23;
+
+TokenBatch random_batch(std::vector<dim_t> rows_per_step, std::uint64_t seed) {
+  TokenBatch batch;
+  batch.layout = PackedLayout(std::move(rows_per_step));
+  Rng rng(seed);
+  for (dim_t i = 0; i < batch.tokens(); ++i) {
+    batch.inputs.push_back(static_cast<token_t>(rng.below(kVocab)));
+    batch.targets.push_back(static_cast<token_t>(rng.below(kVocab)));
+  }
+  return batch;
+}
+
+FeedbackConfig feedback(const std::string& method) {
+  FeedbackConfig config;
+  config.method = method;
+  return config;
+}
+
+ModelConfig model_config(const std::string& mixer, const std::string& block, dim_t hidden = 16,
+                         dim_t layers = 2) {
+  ModelConfig config;
+  config.mixer = mixer;
+  config.block = block;
+  config.hidden = hidden;
+  config.layers = layers;
+  return config;
+}
+
+class EveryModel : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
+ protected:
+  LanguageModel make(std::uint64_t seed = 1) const {
+    return {model_config(std::get<0>(GetParam()), std::get<1>(GetParam())), feedback("bptt"),
+            kVocab, seed};
+  }
+};
+
+// d loss / d(weights along a direction), by backward and by central differences of the f32 loss.
+// The direction is the gradient itself, along which the loss changes most: a step of h changes it
+// by about h |g|, and is read with an error of about 1e-7 loss.
+TEST_P(EveryModel, GradientPredictsTheChangeOfTheLoss) {
+  LanguageModel model = make();
+  const TokenBatch batch = random_batch({5, 5, 4, 2, 2, 1}, 2);
+  model.prepare(Precision::f32);
+  const double scale = 1.0 / static_cast<double>(batch.tokens());
+  model.forward_backward(batch, scale);
+  const std::vector<float> gradient(model.gradients().begin(), model.gradients().end());
+  double squared = 0.0;
+  for (const float g : gradient) squared += static_cast<double>(g) * static_cast<double>(g);
+  const double norm = std::sqrt(squared);
+
+  const std::vector<float> start(model.weights().begin(), model.weights().end());
+  const auto loss_at = [&](double h) {
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      model.weights()[i] =
+          start[i] + static_cast<float>(h * static_cast<double>(gradient[i]) / norm);
+    }
+    model.prepare(Precision::f32);
+    return model.evaluate(batch).mean();
+  };
+  constexpr double kStep = 0.02;
+  const double measured = (loss_at(kStep) - loss_at(-kStep)) / (2.0 * kStep);
+  // f32 reading error 3e-7 / kStep = 1.5e-5 absolute, curvature of third order kStep^2 = 4e-4
+  // relative.
+  EXPECT_NEAR(measured / norm, 1.0, 5e-3);
+}
+
+TEST_P(EveryModel, SameSeedSameWeightsOtherSeedOtherWeights) {
+  const LanguageModel a = make(7);
+  const LanguageModel b = make(7);
+  const LanguageModel c = make(8);
+  EXPECT_TRUE(std::equal(a.weights().begin(), a.weights().end(), b.weights().begin()));
+  EXPECT_FALSE(std::equal(a.weights().begin(), a.weights().end(), c.weights().begin()));
+}
+
+TEST_P(EveryModel, EvaluationIsTheLossOfTraining) {
+  LanguageModel model = make();
+  model.prepare(Precision::f32);
+  const TokenBatch batch = random_batch({4, 3, 3, 1}, 3);
+  const LossSum trained = model.forward_backward(batch, 1.0);
+  const LossSum evaluated = model.evaluate(batch);
+  EXPECT_NEAR(trained.loss, evaluated.loss, 1e-5 * evaluated.loss);
+  EXPECT_EQ(trained.tokens, batch.tokens());
+  EXPECT_EQ(trained.correct, evaluated.correct);
+}
+
+TEST_P(EveryModel, UntrainedModelKnowsNothing) {
+  LanguageModel model = make();
+  model.prepare(Precision::f32);
+  EXPECT_NEAR(model.evaluate(random_batch({64, 64, 64, 64}, 4)).mean(), std::log(kVocab), 0.2);
+}
+
+TEST_P(EveryModel, BitsDoNotDependOnTheNumberOfThreads) {
+  EXPECT_TRUE(testing::same_with_any_thread_count([&] {
+    LanguageModel model = make();
+    model.prepare(Precision::f32);
+    model.forward_backward(random_batch({70, 70, 40, 3}, 5), 1.0);
+    return std::vector<float>(model.gradients().begin(), model.gradients().end());
+  }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
+                         ::testing::Combine(::testing::Values("rnn", "gru", "lstm", "attention",
+                                                              "ema"),
+                                            ::testing::Values("plain", "transformer")));
+
+TEST(LanguageModel, CarriedStateContinuesASequence) {
+  LanguageModel model(model_config("gru", "plain"), feedback("dsf"), kVocab, 1);
+  model.prepare(Precision::f32);
+  const TokenBatch whole = random_batch({3, 3, 3, 3}, 6);
+  const auto half = [&](std::ptrdiff_t begin) {
+    TokenBatch batch;
+    batch.layout = PackedLayout::uniform(2, 3);
+    batch.inputs.assign(whole.inputs.begin() + begin, whole.inputs.begin() + begin + 6);
+    batch.targets.assign(whole.targets.begin() + begin, whole.targets.begin() + begin + 6);
+    return batch;
+  };
+  ModelState state = model.zero_state(3);
+  LossSum halves = model.evaluate(half(0), &state);
+  halves += model.evaluate(half(6), &state);
+  EXPECT_NEAR(halves.loss, model.evaluate(whole).loss, 1e-5 * halves.loss);
+}
+
+TEST(LanguageModel, DiagonalsAreBuffersOfTheModel) {
+  LanguageModel model(model_config("lstm", "plain", 8, 3), feedback("dsf"), kVocab, 1);
+  const auto buffers = model.buffers();
+  ASSERT_EQ(buffers.size(), 3U);
+  EXPECT_EQ(buffers[1].name, "blocks.1.mixer.feedback.diagonal");
+  EXPECT_EQ(buffers[1].values.size(), 16U);
+}
+
+// D = 512, V = 16000, transformer-like: the counts of the paper's tables 2 and 4.
+TEST(LanguageModel, ParameterCountsAreThePapers) {
+  const auto millions = [](const std::string& mixer, dim_t layers) {
+    const dim_t count =
+        count_parameters(model_config(mixer, "transformer", 512, layers), feedback("dsf"), 16000);
+    return std::round(static_cast<double>(count) / 1e5) / 10.0;
+  };
+  EXPECT_EQ(millions("gru", 1), 20.3);
+  EXPECT_EQ(millions("gru", 3), 28.2);
+  EXPECT_EQ(millions("gru", 6), 40.0);
+  EXPECT_EQ(millions("gru", 12), 63.7);
+  EXPECT_EQ(millions("ema", 3), 28.2);
+  EXPECT_EQ(millions("attention", 3), 25.9);
+}
+
+TEST(LanguageModel, RefusesUnknownNamesAndImpossibleSizes) {
+  EXPECT_THROW(count_parameters(model_config("grü", "plain"), feedback("dsf"), kVocab),
+               ConfigError);
+  EXPECT_THROW(count_parameters(model_config("gru", "round"), feedback("dsf"), kVocab),
+               ConfigError);
+  EXPECT_THROW(count_parameters(model_config("gru", "plain"), feedback("dfs"), kVocab),
+               ConfigError);
+  EXPECT_THROW(count_parameters(model_config("gru", "plain", -1), feedback("dsf"), kVocab),
+               ConfigError);
+  EXPECT_THROW(count_parameters(model_config("gru", "plain", 8, 0), feedback("dsf"), kVocab),
+               ConfigError);
+}
+
+}  // namespace
+}  // namespace dsf
