@@ -67,7 +67,7 @@ Table comparison_table(const std::vector<ComparedRun>& runs) {
 }
 
 Figure comparison_figure(const std::string& title, const std::vector<ComparedRun>& runs) {
-  Figure figure{title, "training steps", "validation perplexity", true, {}};
+  Figure figure{title, "training steps", "validation perplexity", false, {}};
   for (const ComparedRun& run : runs) {
     Curve curve{method_title(run.method), run.method, {}, {}};
     for (const EvalReport& evaluation : run.evaluations) {

@@ -89,7 +89,8 @@ std::string script_text(const Figure& figure, const std::filesystem::path& stem)
   text +=
       "set grid lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\nset key top right "
       "noenhanced\n";
-  if (figure.log_y) text += "set logscale y\n";
+  text += figure.log_y ? "set logscale y\n" : "";
+  text += "set autoscale yfix\nset offsets graph 0, graph 0, graph 0.05, graph 0.05\n";
   const std::string plot = plot_command(figure, with_suffix(stem, ".dat"));
   text += "set terminal svg size 760,480 font \"sans,13\" background rgb \"white\"\n";
   text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".svg").string()), plot);
