@@ -1,13 +1,10 @@
 #pragma once
 
+#include <CLI/App.hpp>
 #include <string>
 #include <vector>
 
 #include "dsf/train/config_file.h"
-
-namespace CLI {
-class App;
-}
 
 namespace dsf {
 

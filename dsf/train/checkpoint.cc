@@ -260,7 +260,7 @@ std::vector<fs::path> list_checkpoints(const fs::path& checkpoints) {
 }
 
 fs::path find_checkpoint(const fs::path& checkpoints, const std::string& link) {
-  const fs::path path = checkpoints / link;
+  fs::path path = checkpoints / link;
   if (!fs::is_directory(path)) {
     throw CheckpointError(
         fmt::format("{}: there is no such checkpoint; the run has saved none yet", path.string()));

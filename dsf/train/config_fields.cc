@@ -34,7 +34,7 @@ bool allowed(const Field& field, const std::vector<double>& values) {
 }
 
 std::string describe_bounds(const FieldRange& range) {
-  const std::string low =
+  std::string low =
       std::isinf(range.low)
           ? ""
           : fmt::format(" {} {}", range.low_excluded ? "above" : "of at least", range.low);

@@ -35,7 +35,9 @@ Dataset load_data(const RunRequest& request, const RunConfig& config) {
 
 RunConfig read_run_config(const std::filesystem::path& root) {
   check_is_run(root);
-  return with_assignments(RunConfig(), read_config_file(RunPaths{root}.config()));
+  RunConfig config = with_assignments(RunConfig(), read_config_file(RunPaths{root}.config()));
+  resolve(config);
+  return config;
 }
 
 RunSummary run_training(const RunRequest& request, TrainObserver& observer,
