@@ -43,6 +43,7 @@ std::string_view number_in(std::string_view value, std::string_view name) {
 const std::vector<std::string>& feedback_methods() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
+    list.reserve(kMethods.size());
     for (const auto& [name, kind] : kMethods) list.emplace_back(name);
     return list;
   }();

@@ -1,6 +1,7 @@
 #include "dsf/feedback/fitted.h"
 
 #include <algorithm>
+#include <array>
 
 #include "dsf/feedback/bptt.h"
 #include "dsf/kernels/elementwise.h"
@@ -72,23 +73,25 @@ void FittedFeedback::add_sums(const PackedLayout& layout, ConstMatrixF errors, C
   const bool calibrating = counters_[kCalibrated] < static_cast<float>(schedule_.calibration);
   const float keep = calibrating ? 1.0F : kDecay;
   parallel_ranges(g.cols, kColumns, [&](dim_t begin, dim_t end) {
-    double products[kColumns] = {};
-    double squares[kColumns] = {};
+    std::array<double, kColumns> products{};
+    std::array<double, kColumns> squares{};
     for (dim_t t = 1; t < layout.steps(); ++t) {
       for (dim_t b = 0; b < layout.rows_at(t); ++b) {
         const float* after = g.row(layout.offset(t) + b);
         const float* total = g.row(layout.offset(t - 1) + b);
         const float* error = errors.row(layout.offset(t - 1) + b);
         for (dim_t j = begin; j < end; ++j) {
+          const auto column = static_cast<std::size_t>(j - begin);
           const auto weight = static_cast<double>(after[j]);
-          products[j - begin] += static_cast<double>(total[j] - error[j]) * weight;
-          squares[j - begin] += weight * weight;
+          products[column] += static_cast<double>(total[j] - error[j]) * weight;
+          squares[column] += weight * weight;
         }
       }
     }
     for (dim_t j = begin; j < end; ++j) {
-      products_[j] = keep * products_[j] + static_cast<float>(products[j - begin]);
-      squares_[j] = keep * squares_[j] + static_cast<float>(squares[j - begin]);
+      const auto column = static_cast<std::size_t>(j - begin);
+      products_[j] = keep * products_[j] + static_cast<float>(products[column]);
+      squares_[j] = keep * squares_[j] + static_cast<float>(squares[column]);
     }
   });
 }
