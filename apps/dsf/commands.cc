@@ -7,6 +7,7 @@ void add_commands(CLI::App& app) {
   add_eval_command(app);
   add_bench_command(app);
   add_info_command(app);
+  add_gradient_command(app);
   add_demo_command(app);
 }
 

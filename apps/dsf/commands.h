@@ -12,6 +12,7 @@ void add_train_command(CLI::App& app);
 void add_eval_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_info_command(CLI::App& app);
+void add_gradient_command(CLI::App& app);
 void add_demo_command(CLI::App& app);
 
 }  // namespace dsf

@@ -39,6 +39,17 @@ void store_last_states(const PackedLayout& layout, ConstMatrixF states, MatrixF 
   }
 }
 
+// The diagonals of the K matrices [D, D] that U [K D, D] consists of.
+void copy_diagonals(ConstMatrixF U, Buffer<float>& diagonal) {
+  diagonal.ensure(U.rows);
+  for (dim_t i = 0; i < U.rows; ++i) diagonal[i] = U(i, i % U.cols);
+}
+
+// The rows of g that are the predecessors of `rows`.
+MatrixF rows_before(const PackedLayout& layout, StepRows rows, MatrixF g) {
+  return g.middle_rows(layout.offset(rows.t - 1) + rows.begin, rows.count);
+}
+
 void add_to(const Buffer<float>& source, dim_t count, float* target) {
   for (dim_t j = 0; j < count; ++j) target[j] += source[j];
 }
@@ -63,6 +74,7 @@ void Cell::prepare(const CellWeights& weights, Precision precision, bool state_p
   precision_ = precision;
   input_forward_.pack(weights.W, Op::transpose, precision);
   input_backward_.pack(weights.W, Op::none, precision);
+  copy_diagonals(weights.U, recurrent_diagonal_);
   pack_recurrent(state_product);
 }
 
@@ -127,8 +139,15 @@ Cell::BackwardRows Cell::backward_rows(const PackedLayout& layout, dim_t begin, 
           tape.states.view().middle_rows(layout.batch() + begin, count),
           tape.gates.view().middle_rows(begin, count),
           tape.extra.view().middle_rows(begin, count),
-          tape.d_extra.view().middle_rows(begin, count),
+          tape.gates.view().middle_rows(begin, count),
+          (replaces_extra() ? tape.extra : tape.d_extra).view().middle_rows(begin, count),
           MatrixF()};
+}
+
+Cell::BackwardRows Cell::on_trial(BackwardRows rows, dim_t begin, CellTape& tape) const {
+  rows.d = tape.trial_d.view().middle_rows(begin, rows.gates.rows);
+  rows.d_extra = tape.trial_d_extra.view().middle_rows(begin, rows.gates.rows);
+  return rows;
 }
 
 void Cell::local_backward(const PackedLayout& layout, dim_t begin, dim_t count, ConstMatrixF g,
@@ -148,12 +167,56 @@ void Cell::backward_step(const PackedLayout& layout, StepRows rows, CellTape& ta
   OperandScratch& operand = tape.slice_operand[static_cast<std::size_t>(slice_of(rows.begin))];
   BackwardRows back =
       backward_rows(layout, layout.offset(rows.t) + rows.begin, rows.count, g, tape);
-  if (rows.t > 0) {
-    back.g_previous = g.middle_rows(layout.offset(rows.t - 1) + rows.begin, rows.count);
-  }
+  if (rows.t > 0) back.g_previous = rows_before(layout, rows, g);
   backward_gates(back);
   finish_backward_gates(back, operand);
   if (rows.t > 0) add_recurrent_product(back, operand);
+}
+
+void Cell::follow_own_path(const PackedLayout& layout, StepRows rows, OwnPath path, MatrixF g,
+                           BackwardRows back) const {
+  if (rows.t > 0) back.g_previous = rows_before(layout, rows, g);
+  backward_gates(back);
+  if (rows.t > 0 && takes_diagonal(path)) add_own_product(1.0F, back);
+}
+
+void Cell::own_path_step(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
+                         MatrixF g) const {
+  const dim_t begin = layout.offset(rows.t) + rows.begin;
+  follow_own_path(layout, rows, path, g, backward_rows(layout, begin, rows.count, g, tape));
+}
+
+void Cell::begin_trial(CellTape& tape) const {
+  tape.trial_d.reshape(tape.gates.rows(), tape.gates.cols());
+  tape.trial_d_extra.reshape(tape.extra.rows(), tape.extra.cols());
+}
+
+void Cell::own_path_trial(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
+                          MatrixF g) const {
+  const dim_t begin = layout.offset(rows.t) + rows.begin;
+  const BackwardRows back = backward_rows(layout, begin, rows.count, g, tape);
+  follow_own_path(layout, rows, path, g, on_trial(back, begin, tape));
+}
+
+// All that backward_gates has not sent back yet, less what went the own path.
+void Cell::rest_product(const PackedLayout& layout, OwnPath path, CellTape& tape,
+                        MatrixF rest) const {
+  const dim_t begin = layout.batch();  // the first step sends nothing back
+  const dim_t count = layout.total_rows() - begin;
+  if (count == 0) return;
+  const ConstMatrixF unused;
+  BackwardRows back = on_trial(backward_rows(layout, begin, count, unused, tape), begin, tape);
+  back.g_previous = rest.middle_rows(begin, count);
+  fill(0.0F, back.g_previous);
+  finish_backward_gates(back, tape.d_extra_operand);
+  add_recurrent_product(back, tape.d_operand);
+  if (!takes_diagonal(path)) return;
+  parallel_ranges(count, kElementwiseRows, [&](dim_t from, dim_t to) {
+    BackwardRows part =
+        on_trial(backward_rows(layout, begin + from, to - from, unused, tape), begin + from, tape);
+    part.g_previous = rest.middle_rows(begin + from, to - from);
+    add_own_product(-1.0F, part);
+  });
 }
 
 void Cell::parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellTape& tape,

@@ -20,6 +20,7 @@
 
 #include "dsf/base/buffer.h"
 #include "dsf/base/packed_layout.h"
+#include "dsf/cells/own_path.h"
 #include "dsf/kernels/gemm.h"
 
 namespace dsf {
@@ -67,6 +68,8 @@ struct CellTape {
   Matrix recurrent;                           ///< [B, K D]: U h of the step a slice is at
   Matrix gathered;                            ///< [N, S]: s_{t-1}, where lengths differ
   Matrix d_extra;                             ///< [N, E]: a gradient on its way (see gru.h)
+  Matrix trial_d;                             ///< [N, K D]: d of a backward pass on trial
+  Matrix trial_d_extra;                       ///< [N, E]: its d_extra
   Buffer<float> bias_sums;                    ///< [K D]
   Buffer<float> partial_sums;                 ///< of the column sums
   std::vector<OperandScratch> slice_operand;  ///< one a slice
@@ -97,7 +100,7 @@ class Cell {
                MatrixF y) const;
 
   // Backward, in this order: begin_backward; then each row's local backward exactly once, by one of
-  // the two ways; then parameter_gradients. g [N, S] is the total gradient of all rows.
+  // the three ways; then parameter_gradients. g [N, S] is the total gradient of all rows.
 
   void begin_backward(const PackedLayout& layout, CellTape& tape) const;
 
@@ -110,6 +113,20 @@ class Cell {
   /// Way two, for BPTT: local backward of the rows of step t, then g_{t-1} += g_t J_t where t > 0.
   /// The rows lie within one slice (slices.h), and a slice is on one thread at a time.
   void backward_step(const PackedLayout& layout, StepRows rows, CellTape& tape, MatrixF g) const;
+
+  /// Way three, elementwise: local backward of the rows of step t, then g_{t-1} += g_t D_t where
+  /// t > 0 (own_path.h). From any thread; at the end finish_local_backward.
+  void own_path_step(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
+                     MatrixF g) const;
+
+  // Before any of the three, as often as wanted: begin_trial, own_path_trial of all rows, which is
+  // own_path_step but leaves the tape's gates alone, then rest_product.
+  void begin_trial(CellTape& tape) const;
+  void own_path_trial(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
+                      MatrixF g) const;
+  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), with the g of the trial; a matrix product over all
+  /// rows at once. Overwritten where t > 0, left alone where t = 0.
+  void rest_product(const PackedLayout& layout, OwnPath path, CellTape& tape, MatrixF rest) const;
 
   /// dx [N, I] overwritten, may be x itself; gradients accumulated.
   void parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellTape& tape, MatrixF dx,
@@ -130,9 +147,10 @@ class Cell {
     ConstMatrixF g;         ///< [n, S] in
     ConstMatrixF previous;  ///< [n, S] in: s_{t-1}
     ConstMatrixF state;     ///< [n, S] in: s_t
-    MatrixF gates;          ///< [n, K D] in: gates; out: d
-    MatrixF extra;          ///< [n, E] in/out
-    MatrixF d_extra;        ///< [n, E] scratch
+    ConstMatrixF gates;     ///< [n, K D] in
+    ConstMatrixF extra;     ///< [n, E] in
+    MatrixF d;              ///< [n, K D] out: d; the same memory as `gates`, but on trial
+    MatrixF d_extra;        ///< [n, E] out (see gru.h)
     MatrixF g_previous;     ///< [n, S] accumulated into; empty where nobody asks for it
   };
   /// All N rows, as operands in the GEMMs' precision.
@@ -143,6 +161,8 @@ class Cell {
 
   Precision precision() const { return precision_; }
   const CellWeights& weights() const { return weights_; }
+  /// The diagonals of the K recurrent matrices [K D].
+  const float* recurrent_diagonal() const { return recurrent_diagonal_.data(); }
   /// The h of rows of states or of their gradients: the first D columns.
   template <typename T>
   MatrixView<T> h_of(MatrixView<T> state) const {
@@ -152,6 +172,10 @@ class Cell {
  private:
   /// E: columns of CellTape::extra.
   virtual dim_t extra_width() const { return 0; }
+  /// True where backward writes d_extra over `extra`, which it needs no longer.
+  virtual bool replaces_extra() const { return false; }
+  /// False where nothing goes around the recurrent matrices (OwnPath).
+  virtual bool has_gate_path() const { return true; }
   /// Packs U as forward_step and, where asked, the backward hooks need it.
   virtual void pack_recurrent(bool state_product) = 0;
   virtual void forward_step(const ForwardRows& rows) const = 0;
@@ -164,6 +188,8 @@ class Cell {
                                      OperandScratch& /*operand*/) const {}
   /// g_{t-1} += d U: the way back through the pre-activations.
   virtual void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const = 0;
+  /// g_{t-1} += sign (what backward_gates' d sends back through recurrent_diagonal() alone).
+  virtual void add_own_product(float sign, const BackwardRows& rows) const = 0;
   /// dU and db_hh; tape.bias_sums [K D] holds the column sums of d.
   virtual void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
                                    const CellGradients& gradients) const = 0;
@@ -171,10 +197,15 @@ class Cell {
   ConstMatrixF previous_states(const PackedLayout& layout, const CellTape& tape) const;
   BackwardRows backward_rows(const PackedLayout& layout, dim_t begin, dim_t count, ConstMatrixF g,
                              CellTape& tape) const;
+  BackwardRows on_trial(BackwardRows rows, dim_t begin, CellTape& tape) const;
+  void follow_own_path(const PackedLayout& layout, StepRows rows, OwnPath path, MatrixF g,
+                       BackwardRows back) const;
+  bool takes_diagonal(OwnPath path) const { return path == OwnPath::diagonal || !has_gate_path(); }
 
   CellShape shape_;
   Precision precision_ = Precision::f32;
   CellWeights weights_;
+  Buffer<float> recurrent_diagonal_;
   PackedWeights input_forward_;   // W^T [I, K D]
   PackedWeights input_backward_;  // W [K D, I]
 };

@@ -1,5 +1,6 @@
 #include "dsf/cells/gru.h"
 
+#include "dsf/kernels/diagonal_step.h"
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/parallel.h"
 
@@ -45,14 +46,22 @@ void GruResetAfterCell::forward_step(const ForwardRows& rows) const {
 }
 
 void GruResetAfterCell::backward_gates(const BackwardRows& rows) const {
-  gru_after_backward(rows.g, rows.previous, rows.gates, rows.extra, rows.g_previous);
+  gru_after_backward(rows.g, rows.previous, rows.gates, rows.extra, rows.d, rows.d_extra,
+                     rows.g_previous);
 }
 
 // g_{t-1} += d_rz U_rz + (r d_n) U_n
 void GruResetAfterCell::add_recurrent_product(const BackwardRows& rows,
                                               OperandScratch& operand) const {
-  gemm(operand(rz_of(rows.gates), precision()), backward_rz_, Into::accumulate, rows.g_previous);
-  gemm(operand(rows.extra, precision()), backward_n_, Into::accumulate, rows.g_previous);
+  gemm(operand(rz_of(rows.d), precision()), backward_rz_, Into::accumulate, rows.g_previous);
+  gemm(operand(rows.d_extra, precision()), backward_n_, Into::accumulate, rows.g_previous);
+}
+
+// g_{t-1} += d_r u_r + d_z u_z + r d_n u_n
+void GruResetAfterCell::add_own_product(float sign, const BackwardRows& rows) const {
+  const float* u = recurrent_diagonal();
+  add_own_products(sign, rz_of(rows.d), u, rows.g_previous);
+  add_own_products(sign, rows.d_extra, u + 2 * shape().hidden, rows.g_previous);
 }
 
 // dU_n += (r d_n)^T h_{t-1}
@@ -86,18 +95,18 @@ void GruResetBeforeCell::forward_step(const ForwardRows& rows) const {
 }
 
 void GruResetBeforeCell::backward_gates(const BackwardRows& rows) const {
-  gru_before_backward(rows.g, rows.previous, rows.gates, rows.g_previous);
+  gru_before_backward(rows.g, rows.previous, rows.gates, rows.d, rows.g_previous);
 }
 
 // d(r h_{t-1}) = d_n U_n; from it d_r, and the way back to h_{t-1} through the candidate.
 void GruResetBeforeCell::finish_backward_gates(const BackwardRows& rows,
                                                OperandScratch& operand) const {
-  gemm(operand(n_of(rows.gates), precision()), backward_n_, Into::overwrite, rows.d_extra);
+  gemm(operand(n_of(rows.d), precision()), backward_n_, Into::overwrite, rows.d_extra);
   parallel_ranges(rows.gates.rows, kResetRows, [&](dim_t begin, dim_t end) {
     const dim_t n = end - begin;
     gru_before_backward_reset(
         rows.d_extra.middle_rows(begin, n), rows.previous.middle_rows(begin, n),
-        rows.gates.middle_rows(begin, n),
+        rows.gates.middle_rows(begin, n), rows.d.middle_rows(begin, n),
         rows.g_previous.empty() ? MatrixF() : rows.g_previous.middle_rows(begin, n));
   });
 }
@@ -105,7 +114,13 @@ void GruResetBeforeCell::finish_backward_gates(const BackwardRows& rows,
 // g_{t-1} += d_rz U_rz
 void GruResetBeforeCell::add_recurrent_product(const BackwardRows& rows,
                                                OperandScratch& operand) const {
-  gemm(operand(rz_of(rows.gates), precision()), backward_rz_, Into::accumulate, rows.g_previous);
+  gemm(operand(rz_of(rows.d), precision()), backward_rz_, Into::accumulate, rows.g_previous);
+}
+
+// The unit's own reset gate, own candidate and update gate.
+void GruResetBeforeCell::add_own_product(float sign, const BackwardRows& rows) const {
+  add_gru_before_own_product(sign, rows.previous, rows.gates, rows.d, recurrent_diagonal(),
+                             rows.g_previous);
 }
 
 // dU_n += d_n^T (r h_{t-1})

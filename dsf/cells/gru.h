@@ -3,9 +3,9 @@
 // The GRU in its two variants (equations in dsf/kernels/gates_gru.h). They differ in what the
 // candidate's rows of U multiply, so U is used in two blocks: U_rz [2D, D] and U_n [D, D].
 //
-//                 tape.extra                     tape.d_extra   d(U_n product)     U_n multiplies
-//   reset after   U_n h_{t-1} + b_hh, then r d_n  unused        r d_n              h_{t-1}
-//   reset before  r h_{t-1}                       d_n U_n       d_n                r h_{t-1}
+//                 extra                 d_extra                   d(U_n product)   U_n multiplies
+//   reset after   U_n h_{t-1} + b_hh    r d_n, in extra's place   r d_n            h_{t-1}
+//   reset before  r h_{t-1}             d_n U_n                   d_n              r h_{t-1}
 
 #include "dsf/cells/cell.h"
 #include "dsf/kernels/gates_gru.h"
@@ -41,10 +41,12 @@ class GruResetAfterCell final : public GruCell {
   using GruCell::GruCell;
 
  private:
+  bool replaces_extra() const override { return true; }
   void pack_recurrent(bool state_product) override;
   void forward_step(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
+  void add_own_product(float sign, const BackwardRows& rows) const override;
   void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
                            const CellGradients& gradients) const override;
 
@@ -63,6 +65,7 @@ class GruResetBeforeCell final : public GruCell {
   void backward_gates(const BackwardRows& rows) const override;
   void finish_backward_gates(const BackwardRows& rows, OperandScratch& operand) const override;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
+  void add_own_product(float sign, const BackwardRows& rows) const override;
   void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
                            const CellGradients& gradients) const override;
 

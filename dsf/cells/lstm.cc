@@ -8,7 +8,7 @@ void LstmCell::forward_gates(const ForwardRows& rows) const {
 }
 
 void LstmCell::backward_gates(const BackwardRows& rows) const {
-  lstm_gates_backward(rows.g, rows.previous, rows.state, rows.gates, rows.g_previous);
+  lstm_gates_backward(rows.g, rows.previous, rows.state, rows.gates, rows.d, rows.g_previous);
 }
 
 }  // namespace dsf

@@ -10,6 +10,7 @@ class RnnCell final : public SingleProductCell {
   RnnCell(dim_t input, dim_t hidden) : SingleProductCell({input, hidden, 1, hidden}) {}
 
  private:
+  bool has_gate_path() const override { return false; }
   void forward_gates(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
 };

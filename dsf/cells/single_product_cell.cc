@@ -1,5 +1,7 @@
 #include "dsf/cells/single_product_cell.h"
 
+#include "dsf/kernels/diagonal_step.h"
+
 namespace dsf {
 
 void SingleProductCell::pack_recurrent(bool state_product) {
@@ -15,8 +17,11 @@ void SingleProductCell::forward_step(const ForwardRows& rows) const {
 
 void SingleProductCell::add_recurrent_product(const BackwardRows& rows,
                                               OperandScratch& operand) const {
-  gemm(operand(rows.gates, precision()), recurrent_backward_, Into::accumulate,
-       h_of(rows.g_previous));
+  gemm(operand(rows.d, precision()), recurrent_backward_, Into::accumulate, h_of(rows.g_previous));
+}
+
+void SingleProductCell::add_own_product(float sign, const BackwardRows& rows) const {
+  add_own_products(sign, rows.d, recurrent_diagonal(), h_of(rows.g_previous));
 }
 
 void SingleProductCell::recurrent_gradients(const GradientOperands& operands, CellTape& tape,

@@ -15,6 +15,7 @@ class SingleProductCell : public Cell {
   void pack_recurrent(bool state_product) final;
   void forward_step(const ForwardRows& rows) const final;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const final;
+  void add_own_product(float sign, const BackwardRows& rows) const final;
   void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
                            const CellGradients& gradients) const final;
 

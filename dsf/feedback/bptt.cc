@@ -5,7 +5,7 @@
 namespace dsf {
 
 void BpttFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
-                       FeedbackWorkspace& /*work*/, MatrixF g) const {
+                       FeedbackWorkspace& /*work*/, MatrixF g) {
   walk_backward(layout, kSliceRows, [&](StepRows rows) { cell.backward_step(rows, g); });
 }
 

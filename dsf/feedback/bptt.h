@@ -8,7 +8,7 @@ namespace dsf {
 class BpttFeedback final : public Feedback {
  public:
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-           MatrixF g) const override;
+           MatrixF g) override;
   bool needs_jacobian() const override { return true; }
 };
 

@@ -1,19 +1,15 @@
 #include "dsf/feedback/diagonal.h"
 
-#include "dsf/cells/slices.h"
+#include "dsf/feedback/streaming.h"
 #include "dsf/kernels/diagonal_step.h"
 
 namespace dsf {
 namespace {
 
-// Sequences of one task of the fused form. It multiplies no matrices, so finer slices than the
-// cells' cost nothing and keep more threads busy.
-constexpr dim_t kFusedRows = 8;
-
 // The smallest batch that is fused by default: below it there are too few slices to share out, and
 // the blocked scan, which also cuts time, takes over. By shape alone, never by the number of
 // threads.
-constexpr dim_t kFusedBatch = 4 * kFusedRows;
+constexpr dim_t kFusedBatch = 4 * kStreamingRows;
 
 DiagonalForm choose_form(DiagonalForm form, const PackedLayout& layout) {
   if (form != DiagonalForm::automatic) return form;
@@ -23,7 +19,7 @@ DiagonalForm choose_form(DiagonalForm form, const PackedLayout& layout) {
 }  // namespace
 
 void DiagonalFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
-                           FeedbackWorkspace& work, MatrixF g) const {
+                           FeedbackWorkspace& work, MatrixF g) {
   switch (choose_form(form_, layout)) {
     case DiagonalForm::automatic:
     case DiagonalForm::fused:
@@ -44,7 +40,7 @@ void DiagonalFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
 
 void DiagonalFeedback::run_fused(const PackedLayout& layout, BackwardAccess& cell,
                                  MatrixF g) const {
-  walk_backward(layout, kFusedRows, [&](StepRows rows) {
+  walk_backward(layout, kStreamingRows, [&](StepRows rows) {
     cell.local_backward(rows, g);
     if (rows.t == 0) return;
     const ConstMatrixF g_t = g.middle_rows(layout.offset(rows.t) + rows.begin, rows.count);

@@ -17,8 +17,9 @@ class DiagonalFeedback final : public Feedback {
   DiagonalFeedback(Buffer<float> a, DiagonalForm form) : a_(std::move(a)), form_(form) {}
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-           MatrixF g) const override;
+           MatrixF g) override;
   std::vector<FeedbackBuffer> buffers() override { return {{"diagonal", a_.span()}}; }
+  std::span<float> diagonal() { return a_.span(); }
 
  private:
   void run_fused(const PackedLayout& layout, BackwardAccess& cell, MatrixF g) const;

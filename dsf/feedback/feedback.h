@@ -9,6 +9,9 @@
 //   BPTT     g_t = e_t + g_{t+1} J_{t+1}   J: the cell's Jacobian ds_{t+1}/ds_t   (paper, eq. 11)
 //   DSF      g_t = e_t + a g_{t+1}         a: S fixed numbers in [0, 1]           (paper, eq. 13)
 //   FT-BPTT  g_t = e_t
+//   gated    g_t = e_t + g_{t+1} D_{t+1}   D: the part of J by which each unit acts on itself
+//
+// and what is built from them; docs/feedback.md has the list, with costs and derivations.
 //
 // A Feedback does 1 and sees to it that 2 happens for every row, in whichever order makes one pass
 // of both. It knows the cell only through BackwardAccess; a new feedback is a new file beside this
@@ -21,15 +24,17 @@
 #include <string_view>
 #include <vector>
 
+#include "dsf/base/buffer.h"
 #include "dsf/base/packed_layout.h"
 #include "dsf/base/view.h"
+#include "dsf/cells/own_path.h"
 #include "dsf/feedback/feedback_config.h"
 #include "dsf/kernels/diagonal_scan.h"
 
 namespace dsf {
 
 /// A cell on its way back through one batch, as feedbacks see it. g [N, S] holds all rows of the
-/// batch. Each row's local backward is done exactly once, by one of the three ways.
+/// batch. Each row's local backward is done exactly once, by one of the four ways.
 class BackwardAccess {
  public:
   virtual ~BackwardAccess() = default;
@@ -46,11 +51,26 @@ class BackwardAccess {
   /// As BPTT does: local backward of the rows of step t and then, where t > 0, g_{t-1} += g_t J_t,
   /// exactly. Only in a walk_backward by kSliceRows (dsf/cells/slices.h).
   virtual void backward_step(StepRows rows, MatrixF g) = 0;
+
+  /// As the gated feedback does: local_backward of the rows of step t and then, where t > 0,
+  /// g_{t-1} += g_t D_t (dsf/cells/own_path.h), elementwise in one pass over memory. From inside a
+  /// parallel task; then, once and outside of tasks, finish_local_backward.
+  virtual void own_path_step(StepRows rows, OwnPath path, MatrixF g) = 0;
+
+  // Before any of the four, as often as wanted: begin_trial; own_path_trial for all rows, which is
+  // own_path_step on trial: it counts as no local backward; then rest_product.
+  virtual void begin_trial() = 0;
+  virtual void own_path_trial(StepRows rows, OwnPath path, MatrixF g) = 0;
+  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), for the g of the trial, by one matrix product over
+  /// all rows; overwritten where t > 0, left alone where t = 0.
+  virtual void rest_product(OwnPath path, MatrixF rest) = 0;
 };
 
 /// Memory of a feedback's run, kept from step to step. Owned by the caller.
 struct FeedbackWorkspace {
   ScanWorkspace scan;
+  Matrix errors;  ///< [N, S]: e, where g alone would lose it
+  Matrix rest;    ///< [N, S]: g (J - D), of the correction under way
 };
 
 /// Numbers of a feedback that are not trained but belong to the model.
@@ -64,10 +84,11 @@ class Feedback {
   virtual ~Feedback() = default;
 
   /// On entry g [N, S] holds e; on return it is used up, and every row's local backward is done.
+  /// What a feedback learns on the way is in its buffers().
   virtual void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-                   MatrixF g) const = 0;
+                   MatrixF g) = 0;
 
-  /// True where run() calls backward_step, which needs U packed for it.
+  /// True where run() may call backward_step or rest_product, which need U packed for them.
   virtual bool needs_jacobian() const { return false; }
   virtual std::vector<FeedbackBuffer> buffers() { return {}; }
 };

@@ -8,19 +8,20 @@
 #include "dsf/feedback/bptt.h"
 #include "dsf/feedback/diagonal.h"
 #include "dsf/feedback/feedback.h"
+#include "dsf/feedback/feedback_method.h"
+#include "dsf/feedback/fitted.h"
+#include "dsf/feedback/gated.h"
+#include "dsf/feedback/iterated.h"
 #include "dsf/feedback/truncated.h"
 
 namespace dsf {
 namespace {
 
-enum class Method { bptt, ft, dsf };
 enum class DiagonalInit { uniform, linspace, constant };
 
 template <typename T, std::size_t Count>
 using Names = std::array<std::pair<std::string_view, T>, Count>;
 
-constexpr Names<Method, 3> kMethods = {
-    {{"bptt", Method::bptt}, {"ft", Method::ft}, {"dsf", Method::dsf}}};
 constexpr Names<DiagonalInit, 3> kInits = {{{"uniform", DiagonalInit::uniform},
                                             {"linspace", DiagonalInit::linspace},
                                             {"constant", DiagonalInit::constant}}};
@@ -68,21 +69,44 @@ Buffer<float> initial_diagonal(DiagonalInit init, std::pair<double, double> rang
   return a;
 }
 
+FitSchedule fit_schedule(const FeedbackConfig& config, bool adaptive) {
+  if (config.calibration < 1) {
+    throw ConfigError(
+        fmt::format("feedback.calibration = {}: must be at least 1", config.calibration));
+  }
+  if (config.refit_every < 1) {
+    throw ConfigError(
+        fmt::format("feedback.refit_every = {}: must be at least 1", config.refit_every));
+  }
+  return {config.calibration, adaptive ? config.refit_every : 0};
+}
+
 }  // namespace
 
 std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t state_size,
                                         std::uint64_t seed, std::string_view purpose) {
   // All keys are checked whatever the method, so that a wrong one does not wait for its day.
-  const Method method = look_up("feedback.method", config.method, kMethods);
+  const FeedbackMethod method = parse_feedback_method(config.method);
   const DiagonalInit init = look_up("feedback.init", config.init, kInits);
   const DiagonalForm form = look_up("feedback.scan", config.scan, kForms);
   const std::pair<double, double> range = checked_range(config.range);
-  switch (method) {
-    case Method::bptt:
+  const bool adaptive = method.kind == FeedbackKind::adaptive;
+  const FitSchedule schedule = fit_schedule(config, adaptive);
+  switch (method.kind) {
+    case FeedbackKind::bptt:
       return std::make_unique<BpttFeedback>();
-    case Method::ft:
+    case FeedbackKind::ft:
       return std::make_unique<TruncatedFeedback>();
-    case Method::dsf:
+    case FeedbackKind::gated:
+      return std::make_unique<GatedFeedback>(OwnPath::gates);
+    case FeedbackKind::gated_diagonal:
+      return std::make_unique<GatedFeedback>(OwnPath::diagonal);
+    case FeedbackKind::iterated:
+      return std::make_unique<IteratedFeedback>(method.corrections);
+    case FeedbackKind::fitted:
+    case FeedbackKind::adaptive:
+      return std::make_unique<FittedFeedback>(state_size, form, schedule);
+    case FeedbackKind::dsf:
       break;
   }
   return std::make_unique<DiagonalFeedback>(

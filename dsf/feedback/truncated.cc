@@ -3,7 +3,7 @@
 namespace dsf {
 
 void TruncatedFeedback::run(const PackedLayout& /*layout*/, BackwardAccess& cell,
-                            FeedbackWorkspace& /*work*/, MatrixF g) const {
+                            FeedbackWorkspace& /*work*/, MatrixF g) {
   cell.local_backward_all(g);
 }
 

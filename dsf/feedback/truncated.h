@@ -8,7 +8,7 @@ namespace dsf {
 class TruncatedFeedback final : public Feedback {
  public:
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-           MatrixF g) const override;
+           MatrixF g) override;
 };
 
 }  // namespace dsf

@@ -14,4 +14,12 @@ namespace dsf {
 /// the calling thread.
 void add_diagonal_product(std::span<const float> a, ConstMatrixF g, MatrixF g_previous);
 
+/// What d sends back through the diagonals u_1 .. u_K of K recurrent matrices alone:
+///
+///   g_{t-1} += sign (u_1 d_1 + ... + u_K d_K)
+///
+/// `d` [n, K D] and `u` [K D] are read, `g_previous` [n, D] is accumulated into; no aliasing. Runs
+/// on the calling thread.
+void add_own_products(float sign, ConstMatrixF d, const float* u, MatrixF g_previous);
+
 }  // namespace dsf

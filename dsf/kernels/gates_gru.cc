@@ -25,16 +25,17 @@ HWY_INLINE V new_state(V z, V n, V h_previous) {
   return hn::MulAdd(z, hn::Sub(h_previous, n), n);
 }
 
-// What both variants' backward passes share: stores d_z over z, adds g z to g_{t-1} where it is
-// wanted, returns d_n.
+// What both variants' backward passes share: stores d_z, adds g z to g_{t-1} where it is wanted,
+// returns d_n.
 template <class Tag>
 HWY_INLINE hn::Vec<Tag> backward_of_state(Tag d, const float* g_place, const float* h_previous,
-                                          float* z_place, const float* n_place, float* g_previous) {
+                                          const float* z_place, const float* n_place,
+                                          float* dz_place, float* g_previous) {
   const auto g = hn::LoadU(d, g_place);
   const auto z = hn::LoadU(d, z_place);
   const auto n = hn::LoadU(d, n_place);
   const auto dz = hn::Mul(g, hn::Sub(hn::LoadU(d, h_previous), n));
-  hn::StoreU(hn::Mul(dz, sigmoid_slope(d, z)), d, z_place);
+  hn::StoreU(hn::Mul(dz, sigmoid_slope(d, z)), d, dz_place);
   if (g_previous != nullptr) {
     hn::StoreU(hn::MulAdd(g, z, hn::LoadU(d, g_previous)), d, g_previous);
   }
@@ -74,26 +75,29 @@ void after_forward(ConstMatrixF recurrent, ConstMatrixF h_previous, const float*
   }
 }
 
-void after_backward(ConstMatrixF g, ConstMatrixF h_previous, MatrixF gates, MatrixF recurrent_n,
+void after_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF gates,
+                    ConstMatrixF recurrent_n, MatrixF d_out, MatrixF d_recurrent_n,
                     MatrixF g_previous) {
   const dim_t D = h_previous.cols;
   for (dim_t i = 0; i < g.rows; ++i) {
     const float* g_row = g.row(i);
     const float* before = h_previous.row(i);
-    float* gate = gates.row(i);
-    float* q_n = recurrent_n.row(i);
+    const float* gate = gates.row(i);
+    const float* q_n = recurrent_n.row(i);
+    float* out = d_out.row(i);
+    float* dq_n = d_recurrent_n.row(i);
     float* g_before = row_or_null(g_previous, i);
     for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
-      float* r_place = gate + gru_gate::reset * D + j;
-      float* z_place = gate + gru_gate::update * D + j;
-      float* n_place = gate + gru_gate::candidate * D + j;
-      const auto d_n =
-          backward_of_state(d, g_row + j, before + j, z_place, n_place, at(g_before, j));
-      const auto r = hn::LoadU(d, r_place);
+      const dim_t jr = gru_gate::reset * D + j;
+      const dim_t jz = gru_gate::update * D + j;
+      const dim_t jn = gru_gate::candidate * D + j;
+      const auto d_n = backward_of_state(d, g_row + j, before + j, gate + jz, gate + jn, out + jz,
+                                         at(g_before, j));
+      const auto r = hn::LoadU(d, gate + jr);
       const auto d_r = hn::Mul(hn::Mul(d_n, hn::LoadU(d, q_n + j)), sigmoid_slope(d, r));
-      hn::StoreU(d_n, d, n_place);
-      hn::StoreU(d_r, d, r_place);
-      hn::StoreU(hn::Mul(r, d_n), d, q_n + j);
+      hn::StoreU(d_n, d, out + jn);
+      hn::StoreU(d_r, d, out + jr);
+      hn::StoreU(hn::Mul(r, d_n), d, dq_n + j);
     });
   }
 }
@@ -138,36 +142,62 @@ void before_forward_state(ConstMatrixF recurrent_n, ConstMatrixF h_previous, con
   }
 }
 
-void before_backward(ConstMatrixF g, ConstMatrixF h_previous, MatrixF gates, MatrixF g_previous) {
+void before_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF gates, MatrixF d_out,
+                     MatrixF g_previous) {
   const dim_t D = h_previous.cols;
   for (dim_t i = 0; i < g.rows; ++i) {
     const float* g_row = g.row(i);
     const float* before = h_previous.row(i);
-    float* gate = gates.row(i);
+    const float* gate = gates.row(i);
+    float* out = d_out.row(i);
     float* g_before = row_or_null(g_previous, i);
     for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
-      float* z_place = gate + gru_gate::update * D + j;
-      float* n_place = gate + gru_gate::candidate * D + j;
-      const auto d_n =
-          backward_of_state(d, g_row + j, before + j, z_place, n_place, at(g_before, j));
-      hn::StoreU(d_n, d, n_place);
+      const dim_t jz = gru_gate::update * D + j;
+      const dim_t jn = gru_gate::candidate * D + j;
+      const auto d_n = backward_of_state(d, g_row + j, before + j, gate + jz, gate + jn, out + jz,
+                                         at(g_before, j));
+      hn::StoreU(d_n, d, out + jn);
     });
   }
 }
 
-void before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, MatrixF gates,
-                           MatrixF g_previous) {
+void before_own_product(float sign, ConstMatrixF h_previous, ConstMatrixF gates, ConstMatrixF d_in,
+                        const float* u, MatrixF g_previous) {
+  const dim_t D = h_previous.cols;
+  for (dim_t i = 0; i < h_previous.rows; ++i) {
+    const float* before = h_previous.row(i);
+    const float* gate = gates.row(i);
+    const float* d_row = d_in.row(i);
+    float* g_before = g_previous.row(i);
+    for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
+      const dim_t jr = gru_gate::reset * D + j;
+      const dim_t jz = gru_gate::update * D + j;
+      const dim_t jn = gru_gate::candidate * D + j;
+      const auto r = hn::LoadU(d, gate + jr);
+      const auto through_r =
+          hn::Mul(hn::Mul(hn::LoadU(d, before + j), sigmoid_slope(d, r)), hn::LoadU(d, u + jr));
+      const auto d_reset = hn::Mul(hn::LoadU(d, d_row + jn), hn::LoadU(d, u + jn));
+      const auto through_z = hn::Mul(hn::LoadU(d, d_row + jz), hn::LoadU(d, u + jz));
+      const auto sum = hn::MulAdd(d_reset, hn::Add(r, through_r), through_z);
+      hn::StoreU(hn::MulAdd(hn::Set(d, sign), sum, hn::LoadU(d, g_before + j)), d, g_before + j);
+    });
+  }
+}
+
+void before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, ConstMatrixF gates,
+                           MatrixF d_out, MatrixF g_previous) {
   const dim_t D = h_previous.cols;
   for (dim_t i = 0; i < h_previous.rows; ++i) {
     const float* d_row = d_reset_h.row(i);
     const float* before = h_previous.row(i);
-    float* r_row = gates.row(i) + gru_gate::reset * D;
+    const float* r_row = gates.row(i) + gru_gate::reset * D;
+    float* out = d_out.row(i) + gru_gate::reset * D;
     float* g_before = row_or_null(g_previous, i);
     for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
       const auto r = hn::LoadU(d, r_row + j);
       const auto d_reset = hn::LoadU(d, d_row + j);
       const auto d_r = hn::Mul(d_reset, hn::LoadU(d, before + j));
-      hn::StoreU(hn::Mul(d_r, sigmoid_slope(d, r)), d, r_row + j);
+      hn::StoreU(hn::Mul(d_r, sigmoid_slope(d, r)), d, out + j);
       if (g_before != nullptr) {
         hn::StoreU(hn::MulAdd(d_reset, r, hn::LoadU(d, g_before + j)), d, g_before + j);
       }
@@ -186,15 +216,18 @@ HWY_EXPORT(before_forward_gates);
 HWY_EXPORT(before_forward_state);
 HWY_EXPORT(before_backward);
 HWY_EXPORT(before_backward_reset);
+HWY_EXPORT(before_own_product);
 
 void gru_after_forward(ConstMatrixF recurrent, ConstMatrixF h_previous, const float* b_ih,
                        const float* b_hh, MatrixF gates, MatrixF recurrent_n, MatrixF h) {
   HWY_DYNAMIC_DISPATCH(after_forward)(recurrent, h_previous, b_ih, b_hh, gates, recurrent_n, h);
 }
 
-void gru_after_backward(ConstMatrixF g, ConstMatrixF h_previous, MatrixF gates, MatrixF recurrent_n,
+void gru_after_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF gates,
+                        ConstMatrixF recurrent_n, MatrixF d, MatrixF d_recurrent_n,
                         MatrixF g_previous) {
-  HWY_DYNAMIC_DISPATCH(after_backward)(g, h_previous, gates, recurrent_n, g_previous);
+  HWY_DYNAMIC_DISPATCH(after_backward)
+  (g, h_previous, gates, recurrent_n, d, d_recurrent_n, g_previous);
 }
 
 void gru_before_forward_gates(ConstMatrixF recurrent_rz, ConstMatrixF h_previous, const float* b_ih,
@@ -207,14 +240,19 @@ void gru_before_forward_state(ConstMatrixF recurrent_n, ConstMatrixF h_previous,
   HWY_DYNAMIC_DISPATCH(before_forward_state)(recurrent_n, h_previous, b_ih, b_hh, gates, h);
 }
 
-void gru_before_backward(ConstMatrixF g, ConstMatrixF h_previous, MatrixF gates,
+void gru_before_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF gates, MatrixF d,
                          MatrixF g_previous) {
-  HWY_DYNAMIC_DISPATCH(before_backward)(g, h_previous, gates, g_previous);
+  HWY_DYNAMIC_DISPATCH(before_backward)(g, h_previous, gates, d, g_previous);
 }
 
-void gru_before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, MatrixF gates,
-                               MatrixF g_previous) {
-  HWY_DYNAMIC_DISPATCH(before_backward_reset)(d_reset_h, h_previous, gates, g_previous);
+void gru_before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, ConstMatrixF gates,
+                               MatrixF d, MatrixF g_previous) {
+  HWY_DYNAMIC_DISPATCH(before_backward_reset)(d_reset_h, h_previous, gates, d, g_previous);
+}
+
+void add_gru_before_own_product(float sign, ConstMatrixF h_previous, ConstMatrixF gates,
+                                ConstMatrixF d, const float* u, MatrixF g_previous) {
+  HWY_DYNAMIC_DISPATCH(before_own_product)(sign, h_previous, gates, d, u, g_previous);
 }
 
 }  // namespace dsf

@@ -33,10 +33,13 @@ void gru_after_forward(ConstMatrixF recurrent, ConstMatrixF h_previous, const fl
 ///   d_r = d_n (U_n h_{t-1} + b_hh) r (1 - r),   and g_{t-1} += g z  (the elementwise path)
 ///
 /// g, h_previous  in
-/// gates          in: r, z, n; out: d_r, d_z, d_n, the gradients of W x
-/// recurrent_n    in: U_n h_{t-1} + b_hh; out: its gradient r d_n
+/// gates          in: r, z, n
+/// recurrent_n    in: U_n h_{t-1} + b_hh
+/// d              [n, 3D] overwritten: d_r, d_z, d_n, the gradients of W x; may be `gates`
+/// d_recurrent_n  overwritten: r d_n, the gradient of recurrent_n; may be `recurrent_n`
 /// g_previous     accumulated into; an empty view: not wanted
-void gru_after_backward(ConstMatrixF g, ConstMatrixF h_previous, MatrixF gates, MatrixF recurrent_n,
+void gru_after_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF gates,
+                        ConstMatrixF recurrent_n, MatrixF d, MatrixF d_recurrent_n,
                         MatrixF g_previous);
 
 // --- reset before -------------------------------------------------------------------------------
@@ -57,17 +60,29 @@ void gru_before_forward_gates(ConstMatrixF recurrent_rz, ConstMatrixF h_previous
 void gru_before_forward_state(ConstMatrixF recurrent_n, ConstMatrixF h_previous, const float* b_ih,
                               const float* b_hh, MatrixF gates, MatrixF h);
 
-/// d_z, d_n and g_{t-1} += g z as above; r stays where it is until its gradient is known.
-/// gates  in: r, z, n; out: r, d_z, d_n
-void gru_before_backward(ConstMatrixF g, ConstMatrixF h_previous, MatrixF gates,
+/// d_z, d_n and g_{t-1} += g z as above; d_r is not known yet.
+/// gates  in: r, z, n
+/// d      [n, 3D] overwritten: d_z, d_n; the reset gate's columns are left alone; may be `gates`
+void gru_before_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF gates, MatrixF d,
                          MatrixF g_previous);
 
 ///   d_r = d(r h_{t-1}) h_{t-1} r (1 - r),   g_{t-1} += d(r h_{t-1}) r
 /// where d(r h_{t-1}) = d_n U_n is a matrix product the caller has done.
 /// d_reset_h, h_previous  in
-/// gates                  in: r in the reset gate's columns; out: d_r there
+/// gates                  in: r in the reset gate's columns
+/// d                      [n, 3D] overwritten: d_r in the same columns; may be `gates`
 /// g_previous             accumulated into; an empty view: not wanted
-void gru_before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, MatrixF gates,
-                               MatrixF g_previous);
+void gru_before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, ConstMatrixF gates,
+                               MatrixF d, MatrixF g_previous);
+
+/// What a unit sends back to itself through its own recurrent weights u = [u_r, u_z, u_n] [3D], the
+/// diagonals of U_r, U_z and U_n:
+///   g_{t-1} += sign (d_z u_z + d_n u_n (r + h_{t-1} r (1 - r) u_r))
+/// h_previous  in
+/// gates       in: r in the reset gate's columns
+/// d           [n, 3D] in: d_z, d_n; may be `gates`
+/// g_previous  accumulated into
+void add_gru_before_own_product(float sign, ConstMatrixF h_previous, ConstMatrixF gates,
+                                ConstMatrixF d, const float* u, MatrixF g_previous);
 
 }  // namespace dsf

@@ -41,33 +41,34 @@ void lstm_forward(ConstMatrixF recurrent, ConstMatrixF previous, const float* b_
   }
 }
 
-void lstm_backward(ConstMatrixF g, ConstMatrixF previous, ConstMatrixF state, MatrixF gates,
-                   MatrixF g_previous) {
+void lstm_backward(ConstMatrixF g, ConstMatrixF previous, ConstMatrixF state, ConstMatrixF gates,
+                   MatrixF d_out, MatrixF g_previous) {
   const dim_t D = state.cols / 2;
   for (dim_t row = 0; row < state.rows; ++row) {
     const float* g_h = g.row(row);
     const float* g_c = g_h + D;
     const float* c_previous = previous.row(row) + D;
     const float* c = state.row(row) + D;
-    float* gate = gates.row(row);
+    const float* gate = gates.row(row);
+    float* out = d_out.row(row);
     float* g_c_previous = g_previous.empty() ? nullptr : g_previous.row(row) + D;
     for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
-      float* i_place = gate + lstm_gate::input * D + j;
-      float* f_place = gate + lstm_gate::forget * D + j;
-      float* m_place = gate + lstm_gate::candidate * D + j;
-      float* o_place = gate + lstm_gate::output * D + j;
-      const auto i = hn::LoadU(d, i_place);
-      const auto f = hn::LoadU(d, f_place);
-      const auto m = hn::LoadU(d, m_place);
-      const auto o = hn::LoadU(d, o_place);
+      const dim_t ji = lstm_gate::input * D + j;
+      const dim_t jf = lstm_gate::forget * D + j;
+      const dim_t jm = lstm_gate::candidate * D + j;
+      const dim_t jo = lstm_gate::output * D + j;
+      const auto i = hn::LoadU(d, gate + ji);
+      const auto f = hn::LoadU(d, gate + jf);
+      const auto m = hn::LoadU(d, gate + jm);
+      const auto o = hn::LoadU(d, gate + jo);
       const auto s = hn::Tanh(d, hn::LoadU(d, c + j));
       const auto dh = hn::LoadU(d, g_h + j);
       const auto dc = hn::MulAdd(hn::Mul(dh, o), tanh_slope(d, s), hn::LoadU(d, g_c + j));
       const auto c_before = hn::LoadU(d, c_previous + j);
-      hn::StoreU(hn::Mul(hn::Mul(dc, m), sigmoid_slope(d, i)), d, i_place);
-      hn::StoreU(hn::Mul(hn::Mul(dc, c_before), sigmoid_slope(d, f)), d, f_place);
-      hn::StoreU(hn::Mul(hn::Mul(dc, i), tanh_slope(d, m)), d, m_place);
-      hn::StoreU(hn::Mul(hn::Mul(dh, s), sigmoid_slope(d, o)), d, o_place);
+      hn::StoreU(hn::Mul(hn::Mul(dc, m), sigmoid_slope(d, i)), d, out + ji);
+      hn::StoreU(hn::Mul(hn::Mul(dc, c_before), sigmoid_slope(d, f)), d, out + jf);
+      hn::StoreU(hn::Mul(hn::Mul(dc, i), tanh_slope(d, m)), d, out + jm);
+      hn::StoreU(hn::Mul(hn::Mul(dh, s), sigmoid_slope(d, o)), d, out + jo);
       if (g_c_previous != nullptr) {
         hn::StoreU(hn::MulAdd(dc, f, hn::LoadU(d, g_c_previous + j)), d, g_c_previous + j);
       }
@@ -88,9 +89,9 @@ void lstm_gates_forward(ConstMatrixF recurrent, ConstMatrixF previous, const flo
   HWY_DYNAMIC_DISPATCH(lstm_forward)(recurrent, previous, b_ih, b_hh, gates, state);
 }
 
-void lstm_gates_backward(ConstMatrixF g, ConstMatrixF previous, ConstMatrixF state, MatrixF gates,
-                         MatrixF g_previous) {
-  HWY_DYNAMIC_DISPATCH(lstm_backward)(g, previous, state, gates, g_previous);
+void lstm_gates_backward(ConstMatrixF g, ConstMatrixF previous, ConstMatrixF state,
+                         ConstMatrixF gates, MatrixF d, MatrixF g_previous) {
+  HWY_DYNAMIC_DISPATCH(lstm_backward)(g, previous, state, gates, d, g_previous);
 }
 
 }  // namespace dsf

@@ -31,9 +31,10 @@ void lstm_gates_forward(ConstMatrixF recurrent, ConstMatrixF previous, const flo
 /// g           [n, 2D] in
 /// previous    [n, 2D] in: only c_{t-1} is read
 /// state       [n, 2D] in: only c is read
-/// gates       [n, 4D] in: i, f, m, o; out: the gradients of their pre-activations
+/// gates       [n, 4D] in: i, f, m, o
+/// d           [n, 4D] overwritten: the gradients of their pre-activations; may be `gates`
 /// g_previous  [n, 2D] accumulated into, the g_c half only; an empty view: not wanted
-void lstm_gates_backward(ConstMatrixF g, ConstMatrixF previous, ConstMatrixF state, MatrixF gates,
-                         MatrixF g_previous);
+void lstm_gates_backward(ConstMatrixF g, ConstMatrixF previous, ConstMatrixF state,
+                         ConstMatrixF gates, MatrixF d, MatrixF g_previous);
 
 }  // namespace dsf

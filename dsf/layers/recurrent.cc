@@ -29,6 +29,16 @@ class CellAccess final : public BackwardAccess {
   void backward_step(StepRows rows, MatrixF g) override {
     cell_.backward_step(layout_, rows, tape_, g);
   }
+  void own_path_step(StepRows rows, OwnPath path, MatrixF g) override {
+    cell_.own_path_step(layout_, rows, path, tape_, g);
+  }
+  void begin_trial() override { cell_.begin_trial(tape_); }
+  void own_path_trial(StepRows rows, OwnPath path, MatrixF g) override {
+    cell_.own_path_trial(layout_, rows, path, tape_, g);
+  }
+  void rest_product(OwnPath path, MatrixF rest) override {
+    cell_.rest_product(layout_, path, tape_, rest);
+  }
 
  private:
   const Cell& cell_;

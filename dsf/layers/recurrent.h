@@ -23,7 +23,7 @@ class RecurrentLayer final : public Mixer {
   dim_t output_width() const override { return cell_->shape().state; }
   dim_t state_width() const override { return cell_->shape().state; }
   std::unique_ptr<MixerTape> make_tape() const override;
-  /// <prefix>feedback.diagonal, where the feedback has one.
+  /// The feedback's, as <prefix>feedback.<name>: dsf has <prefix>feedback.diagonal.
   std::vector<NamedBuffer> buffers() override;
 
   void prepare(Weights weights, Precision precision) override;

@@ -9,6 +9,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/nearest_name.h"
+#include "dsf/feedback/feedback_method.h"
 
 namespace dsf {
 namespace {
@@ -21,7 +22,8 @@ bool in_range(double value, const FieldRange& range) {
 
 bool allowed(const Field& field, const std::string& value) {
   return field.choices.empty() ||
-         std::find(field.choices.begin(), field.choices.end(), value) != field.choices.end();
+         std::any_of(field.choices.begin(), field.choices.end(),
+                     [&value](const std::string& choice) { return is_named(value, choice); });
 }
 bool allowed(const Field& /*field*/, bool /*value*/) { return true; }
 bool allowed(const Field& field, dim_t value) {

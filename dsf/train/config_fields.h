@@ -39,7 +39,7 @@ struct Field {
   std::string_view key;
   FieldPlace place;
   FieldRange range;                  ///< numbers
-  std::vector<std::string> choices;  ///< strings; empty: any
+  std::vector<std::string> choices;  ///< strings; empty: any; "name:K": a number in K's place
   OnResume on_resume;
   std::string_view doc;
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "dsf/feedback/feedback_method.h"
 #include "dsf/train/config_fields.h"
 
 namespace dsf {
@@ -58,7 +59,7 @@ std::vector<Field> make_fields() {
       {"model", "reset", DSF_AT(model.reset), kAny, {"after", "before"}, fixed,
        "gru: reset gate after or before the recurrent product"},
 
-      {"feedback", "method", DSF_AT(feedback.method), kAny, {"bptt", "ft", "dsf"}, fixed,
+      {"feedback", "method", DSF_AT(feedback.method), kAny, feedback_methods(), fixed,
        "how gradients go back in time"},
       {"feedback", "init", DSF_AT(feedback.init), kAny, {"uniform", "linspace", "constant"}, fixed,
        "dsf: how the diagonal is chosen"},
@@ -66,6 +67,10 @@ std::vector<Field> make_fields() {
        "dsf: [low, high] of the diagonal"},
       {"feedback", "scan", DSF_AT(feedback.scan), kAny,
        {"auto", "fused", "serial", "blocked", "fft"}, fixed, "dsf: form of the reverse scan"},
+      {"feedback", "calibration", DSF_AT(feedback.calibration), kFromOne, {}, free,
+       "fitted, adaptive: first batches that go back exactly"},
+      {"feedback", "refit_every", DSF_AT(feedback.refit_every), kFromOne, {}, free,
+       "adaptive: batches from one exact one to the next"},
 
       {"train", "epochs", DSF_AT(train.epochs), kFromOne, {}, free,
        "passes through the corpus"},

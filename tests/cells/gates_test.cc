@@ -96,6 +96,7 @@ TEST(Gates, SaturatedGruPassesItsStateBackUnchanged) {
   std::vector<float> recurrent_n(D, 0.3F);
   std::vector<float> g_previous(D, 1.0F);
   gru_after_backward({g.data(), 1, D}, {h_previous.data(), 1, D}, {gates.data(), 1, 3 * D},
+                     {recurrent_n.data(), 1, D}, {gates.data(), 1, 3 * D},
                      {recurrent_n.data(), 1, D}, {g_previous.data(), 1, D});
   EXPECT_EQ(gates, std::vector<float>(3 * D, 0.0F));
   EXPECT_EQ(recurrent_n, std::vector<float>(D, 0.0F));

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -57,8 +59,38 @@ class RecordingCell final : public BackwardAccess {
       }
     }
   }
+  // Both own paths are the Jacobian's diagonal here.
+  void own_path_step(StepRows rows, OwnPath /*path*/, MatrixF g) override {
+    local_backward(rows, g);
+    add_own_path(rows, g);
+  }
+  void begin_trial() override { trial = Grid<float>(layout_.total_rows(), jacobian_.rows); }
+  void own_path_trial(StepRows rows, OwnPath /*path*/, MatrixF g) override {
+    for (dim_t b = rows.begin; b < rows.begin + rows.count; ++b) {
+      const dim_t row = layout_.offset(rows.t) + b;
+      for (dim_t j = 0; j < g.cols; ++j) trial(row, j) = g(row, j);
+    }
+    add_own_path(rows, g);
+  }
+  void rest_product(OwnPath /*path*/, MatrixF rest) override {
+    EXPECT_EQ(std::accumulate(visits.begin(), visits.end(), 0), 0) << "after a local backward";
+    for (dim_t row = layout_.batch(); row < layout_.total_rows(); ++row) {
+      for (dim_t j = 0; j < jacobian_.cols; ++j) {
+        rest(row, j) = -trial(row, j) * jacobian_(j, j);
+        for (dim_t i = 0; i < jacobian_.rows; ++i) rest(row, j) += trial(row, i) * jacobian_(i, j);
+      }
+    }
+  }
 
  private:
+  void add_own_path(StepRows rows, MatrixF g) {
+    if (rows.t == 0) return;
+    for (dim_t b = rows.begin; b < rows.begin + rows.count; ++b) {
+      for (dim_t j = 0; j < g.cols; ++j) {
+        g(layout_.offset(rows.t - 1) + b, j) += g(layout_.offset(rows.t) + b, j) * jacobian_(j, j);
+      }
+    }
+  }
   void record(dim_t row, ConstMatrixF g) {
     for (dim_t j = 0; j < g.cols; ++j) seen(row, j) = g(row, j);
     ++visits[static_cast<std::size_t>(row)];
@@ -71,6 +103,7 @@ class RecordingCell final : public BackwardAccess {
   Grid<float> seen;         ///< g of each row, at the time of its local backward
   std::vector<int> visits;  ///< local backwards of each row
   int finished = 0;
+  Grid<float> trial;  ///< g of the trial
 };
 
 constexpr dim_t kState = 13;
@@ -101,7 +134,7 @@ Grid<double> total_gradient(const Grid<float>& e, const Grid<double>& jacobian) 
   return g;
 }
 
-RecordingCell run(const Feedback& feedback, const Problem& problem) {
+RecordingCell run(Feedback& feedback, const Problem& problem) {
   RecordingCell cell(kLayout, problem.jacobian);
   Grid<float> g = problem.e;
   FeedbackWorkspace work;
@@ -161,6 +194,138 @@ TEST_P(DiagonalFeedbackForms, ReadTheirBuffer) {
             kTolerance);
 }
 
+TEST(GatedFeedback, FollowsTheOwnPathFromStepToStep) {
+  const Problem problem;
+  Grid<double> diagonal(kState, kState);
+  for (dim_t j = 0; j < kState; ++j) diagonal(j, j) = static_cast<double>(problem.jacobian(j, j));
+  const Grid<double> expected = total_gradient(problem.e, diagonal);
+  for (const char* method : {"gated", "gated:diagonal", "iterated:0"}) {
+    const auto feedback = make_feedback(config_of(method), kState, 1, "layer");
+    EXPECT_FALSE(feedback->needs_jacobian());
+    EXPECT_TRUE(feedback->buffers().empty());
+    const RecordingCell cell = run(*feedback, problem);
+    EXPECT_EQ(cell.finished, 1);
+    EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), expected), kTolerance) << method;
+  }
+}
+
+// Seven steps: each correction makes one more of them exact, counted from the end.
+TEST(IteratedFeedback, EachCorrectionMakesOneMoreStepExact) {
+  const Problem problem;
+  const Grid<double> exact = total_gradient(problem.e, Grid<double>(problem.jacobian));
+  for (const dim_t k : {1, 3, 6, 50}) {
+    const auto feedback =
+        make_feedback(config_of("iterated:" + std::to_string(k)), kState, 1, "layer");
+    EXPECT_TRUE(feedback->needs_jacobian());
+    const RecordingCell cell = run(*feedback, problem);
+    EXPECT_EQ(cell.finished, 1);
+    for (dim_t b = 0; b < kLayout.batch(); ++b) {
+      for (dim_t t = 0; t < kLayout.length(b); ++t) {
+        const dim_t row = kLayout.offset(t) + b;
+        double difference = 0.0;
+        double size = 0.0;
+        for (dim_t j = 0; j < kState; ++j) {
+          difference += std::abs(static_cast<double>(cell.seen(row, j)) - exact(row, j));
+          size += std::abs(exact(row, j));
+        }
+        const bool reached = kLayout.length(b) - 1 - t <= k;
+        if (reached) {
+          EXPECT_LT(difference, 10 * kTolerance * size) << k << " " << t << " " << b;
+        } else {
+          EXPECT_GT(difference, 1e-3 * size) << k << " " << t << " " << b;
+        }
+      }
+    }
+  }
+}
+
+// a_j = sum (g J)_j g_j / sum g_j^2 over all steps, with BPTT's g, written out.
+std::vector<double> least_squares(const Problem& problem) {
+  const Grid<double> g = total_gradient(problem.e, Grid<double>(problem.jacobian));
+  std::vector<double> a;
+  for (dim_t j = 0; j < kState; ++j) {
+    double products = 0.0;
+    double squares = 0.0;
+    for (dim_t row = kLayout.batch(); row < kLayout.total_rows(); ++row) {
+      double sent = 0.0;
+      for (dim_t i = 0; i < kState; ++i) {
+        sent += g(row, i) * static_cast<double>(problem.jacobian(i, j));
+      }
+      products += sent * g(row, j);
+      squares += g(row, j) * g(row, j);
+    }
+    a.push_back(std::clamp(products / squares, -1.0, 1.0));
+  }
+  return a;
+}
+
+TEST(FittedFeedback, FitsTheLeastSquaresDiagonalOnTheFirstBatches) {
+  const Problem problem;
+  FeedbackConfig config = config_of("fitted");
+  config.calibration = 2;
+  const auto feedback = make_feedback(config, kState, 1, "layer");
+  const Grid<double> exact = total_gradient(problem.e, Grid<double>(problem.jacobian));
+  for (int batch = 0; batch < 2; ++batch) {
+    const RecordingCell cell = run(*feedback, problem);
+    EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), exact), kTolerance);
+  }
+  const std::vector<double> a = least_squares(problem);
+  const std::span<float> fitted = feedback->buffers().at(0).values;
+  Grid<double> diagonal(kState, kState);
+  for (dim_t j = 0; j < kState; ++j) {
+    const auto place = static_cast<std::size_t>(j);
+    // g - e has lost what |e| is larger than g J: a few bits.
+    EXPECT_NEAR(fitted[place], a[place], 1e-5);
+    diagonal(j, j) = fitted[place];
+  }
+  for (int batch = 0; batch < 3; ++batch) {
+    const RecordingCell cell = run(*feedback, problem);
+    EXPECT_LT(
+        reference::relative_error(Grid<double>(cell.seen), total_gradient(problem.e, diagonal)),
+        kTolerance);
+  }
+}
+
+TEST(AdaptiveFeedback, RefitsOnTheBatchesOfItsSchedule) {
+  const Problem problem;
+  Problem other;
+  for (float& value : other.jacobian.values) value = -value;
+  FeedbackConfig config = config_of("adaptive");
+  config.calibration = 1;
+  config.refit_every = 3;
+  const auto feedback = make_feedback(config, kState, 1, "layer");
+  const auto diagonal = [&] {
+    const std::span<float> a = feedback->buffers().at(0).values;
+    return std::vector<float>(a.begin(), a.end());
+  };
+  run(*feedback, problem);
+  const std::vector<float> first = diagonal();
+  run(*feedback, other);
+  run(*feedback, other);
+  EXPECT_EQ(diagonal(), first) << "not yet";
+  run(*feedback, other);
+  EXPECT_NE(diagonal(), first) << "the third batch after the first fit";
+}
+
+// What a checkpoint stores is all there is: a feedback with the buffers of another goes on as it.
+TEST(AdaptiveFeedback, BuffersAreItsWholeState) {
+  const Problem problem;
+  FeedbackConfig config = config_of("adaptive");
+  config.calibration = 2;
+  config.refit_every = 2;
+  const auto one = make_feedback(config, kState, 1, "layer");
+  for (int batch = 0; batch < 3; ++batch) run(*one, problem);
+  const auto two = make_feedback(config, kState, 1, "layer");
+  const auto from = one->buffers();
+  const auto to = two->buffers();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::copy(from[i].values.begin(), from[i].values.end(), to[i].values.begin());
+  }
+  for (int batch = 0; batch < 4; ++batch) {
+    EXPECT_EQ(run(*one, problem).seen.values, run(*two, problem).seen.values) << batch;
+  }
+}
+
 std::vector<float> diagonal_of(const FeedbackConfig& config, dim_t size = kState,
                                std::uint64_t seed = 1, const char* purpose = "layer") {
   const auto feedback = make_feedback(config, size, seed, purpose);
@@ -211,13 +376,22 @@ std::string error_of(const FeedbackConfig& config) {
 
 TEST(FeedbackConfigErrors, NameTheKeyAndTheKnownValues) {
   EXPECT_EQ(error_of(config_of("rtrl")),
-            "feedback.method = \"rtrl\" is unknown; known: bptt, ft, dsf");
+            "feedback.method = \"rtrl\" is unknown; known: bptt, ft, dsf, gated, gated:diagonal, "
+            "iterated:K, fitted, adaptive");
   EXPECT_EQ(error_of(config_of("dsf", "parallel")),
             "feedback.scan = \"parallel\" is unknown; known: auto, fused, serial, blocked, fft");
   FeedbackConfig config = config_of("dsf");
   config.init = "normal";
   EXPECT_EQ(error_of(config),
             "feedback.init = \"normal\" is unknown; known: uniform, linspace, constant");
+}
+
+TEST(FeedbackConfigErrors, IteratedNeedsAWholeNumber) {
+  for (const char* method : {"iterated", "iterated:", "iterated:K", "iterated:-1", "iterated:1.5",
+                             "iterated:1x", "iterated:12345678901"}) {
+    EXPECT_NE(error_of(config_of(method)).find("iterated:K"), std::string::npos) << method;
+  }
+  EXPECT_EQ(error_of(config_of("iterated:12")), "no error");
 }
 
 TEST(FeedbackConfigErrors, RangeMustLieInTheUnitInterval) {

@@ -45,7 +45,9 @@ TEST_P(RecurrentLayerCells, ThreadsDoNotChangeABit) {
   for (const Precision precision : {Precision::f32, Precision::bf16}) {
     for (const FeedbackConfig& feedback :
          {feedback_of("bptt"), feedback_of("ft"), feedback_of("dsf", "auto"),
-          feedback_of("dsf", "serial"), feedback_of("dsf", "blocked"), feedback_of("dsf", "fft")}) {
+          feedback_of("dsf", "serial"), feedback_of("dsf", "blocked"), feedback_of("dsf", "fft"),
+          feedback_of("gated"), feedback_of("gated:diagonal"), feedback_of("iterated:2"),
+          feedback_of("fitted")}) {
       SCOPED_TRACE(feedback.method + " " + feedback.scan);
       const auto run_with = [&](int threads) {
         const test::ThreadCount set(threads);
@@ -64,7 +66,7 @@ TEST_P(RecurrentLayerCells, ThreadsDoNotChangeABit) {
 TEST_P(RecurrentLayerCells, Bf16StaysWithinItsRounding) {
   const Stack s = stack(37, kPacked);
   constexpr double kTolerance = 8.0 / 512.0;
-  for (const char* method : {"bptt", "ft", "dsf"}) {
+  for (const char* method : {"bptt", "ft", "dsf", "gated", "iterated:2"}) {
     SCOPED_TRACE(method);
     const auto exact = test::run_fast(s, feedback_of(method), Precision::f32);
     const auto rounded = test::run_fast(s, feedback_of(method), Precision::bf16);

@@ -122,5 +122,52 @@ TEST(ExactDiagonal, LstmWhoseErrorsReachTheCellAlone) {
   expect_dsf_equals_bptt(s);
 }
 
+// With diagonal recurrent matrices no unit acts on another: J is the own path, at any gates.
+class ExactOwnPath : public ::testing::TestWithParam<test::CellCase> {};
+INSTANTIATE_TEST_SUITE_P(Cells, ExactOwnPath, ::testing::ValuesIn(test::kAllCells),
+                         [](const auto& suite) { return std::string(suite.param.name); });
+
+Stack with_diagonal_recurrence(const test::CellCase& cell) {
+  Stack s = reference::random_stack(cell.kind, cell.reset, 1, kHidden, kLayout, 24);
+  Grid<double>& U = s.parameters[0][1];
+  for (dim_t i = 0; i < U.rows; ++i) {
+    for (dim_t j = 0; j < U.cols; ++j) U(i, j) = i % kHidden == j ? 3.0 * U(i, j) : 0.0;
+  }
+  return s;
+}
+
+void expect_equals_bptt(const Stack& s, const char* method) {
+  const auto bptt = test::run_fast(s, feedback_of("bptt")).gradients;
+  const auto ft = test::run_fast(s, feedback_of("ft")).gradients;
+  const auto gated = test::run_fast(s, feedback_of(method)).gradients;
+  for (std::size_t k = 0; k < 4; ++k) {
+    SCOPED_TRACE(reference::kParameterNames[k]);
+    EXPECT_LT(reference::relative_error(gated.parameters[0][k], bptt.parameters[0][k]), kTolerance);
+    EXPECT_GT(reference::relative_error(ft.parameters[0][k], bptt.parameters[0][k]), 1e-2);
+  }
+  EXPECT_LT(reference::relative_error(gated.dx, bptt.dx), kTolerance);
+}
+
+TEST_P(ExactOwnPath, GatedDiagonalIsBpttWhereUIsDiagonal) {
+  expect_equals_bptt(with_diagonal_recurrence(GetParam()), "gated:diagonal");
+}
+
+TEST(ExactOwnPathRnn, GatedIsBpttWhereUIsDiagonal) {
+  expect_equals_bptt(with_diagonal_recurrence(test::kAllCells[0]), "gated");
+}
+
+// Without U all that is left goes around it; in the rnn nothing would.
+class ExactGatePath : public ::testing::TestWithParam<test::CellCase> {};
+INSTANTIATE_TEST_SUITE_P(Cells, ExactGatePath,
+                         ::testing::Values(test::kAllCells[1], test::kAllCells[2],
+                                           test::kAllCells[3]),
+                         [](const auto& suite) { return std::string(suite.param.name); });
+
+TEST_P(ExactGatePath, GatedIsBpttWithoutU) {
+  Stack s = with_diagonal_recurrence(GetParam());
+  clear(s.parameters[0][1]);
+  expect_equals_bptt(s, "gated");
+}
+
 }  // namespace
 }  // namespace dsf

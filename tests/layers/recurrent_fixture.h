@@ -77,6 +77,7 @@ class FastStack {
           table_, "layer" + std::to_string(l) + ".", std::move(cell),
           make_feedback(feedback, spec.state(), 1, "diagonal")));
       for (const NamedBuffer& buffer : layers_.back()->buffers()) {
+        if (!buffer.name.ends_with("feedback.diagonal")) continue;
         for (std::size_t j = 0; j < buffer.values.size(); ++j) {
           buffer.values[j] = static_cast<float>(stack.diagonals[l][j]);
         }

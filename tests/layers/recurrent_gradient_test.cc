@@ -63,7 +63,13 @@ TEST_P(RecurrentGradient, ReferenceMethodsDiffer) {
   const auto bptt = reference::stack_backward(s, Method::bptt).parameters;
   const auto ft = reference::stack_backward(s, Method::ft).parameters;
   const auto dsf = reference::stack_backward(s, Method::dsf).parameters;
+  const auto gated = reference::stack_backward(s, Method::gated).parameters;
+  const auto once = reference::stack_backward_iterated(s, 1).parameters;
   for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_GT(reference::relative_error(gated[0][k], bptt[0][k]), 1e-3);
+    EXPECT_GT(reference::relative_error(gated[0][k], ft[0][k]), 1e-3);
+    EXPECT_GT(reference::relative_error(once[0][k], bptt[0][k]), 1e-4);
+    EXPECT_GT(reference::relative_error(once[0][k], gated[0][k]), 1e-3);
     EXPECT_GT(reference::relative_error(ft[0][k], bptt[0][k]), 1e-3);
     EXPECT_GT(reference::relative_error(dsf[0][k], bptt[0][k]), 1e-3);
     EXPECT_GT(reference::relative_error(dsf[0][k], ft[0][k]), 1e-3);
@@ -97,6 +103,57 @@ TEST_P(RecurrentGradient, EveryFeedbackEqualsTheSlowReference) {
   for (const char* scan : {"auto", "fused", "serial", "blocked", "fft"}) {
     SCOPED_TRACE(scan);
     expect_close(test::run_fast(s, feedback_of("dsf", scan)), dsf, kFloatTolerance);
+  }
+}
+
+// Nine sequences: two slices of a walk without matrix products.
+TEST_P(RecurrentGradient, OwnPathsEqualTheSlowReference) {
+  for (const PackedLayout& layout : {PackedLayout({9, 9, 4, 1}), PackedLayout::uniform(4, 3)}) {
+    const Stack s = stack(9, layout);
+    expect_close(test::run_fast(s, feedback_of("gated")),
+                 reference::stack_backward(s, Method::gated), kFloatTolerance);
+    expect_close(test::run_fast(s, feedback_of("gated:diagonal")),
+                 reference::stack_backward(s, Method::gated_diagonal), kFloatTolerance);
+  }
+}
+
+TEST_P(RecurrentGradient, CorrectionsEqualTheSlowReference) {
+  for (const PackedLayout& layout : {PackedLayout({9, 9, 4, 1}), PackedLayout::uniform(4, 3)}) {
+    const Stack s = stack(9, layout);
+    for (const dim_t k : {0, 1, 2}) {
+      SCOPED_TRACE(k);
+      expect_close(test::run_fast(s, feedback_of("iterated:" + std::to_string(k))),
+                   reference::stack_backward_iterated(s, k), kFloatTolerance);
+    }
+  }
+}
+
+// The same products as BPTT's, summed in another order.
+TEST_P(RecurrentGradient, EnoughCorrectionsAreBptt) {
+  for (const PackedLayout& layout :
+       {PackedLayout({40, 33, 9, 9, 2}), PackedLayout::uniform(5, 3)}) {
+    const Stack s = stack(19, layout);
+    const auto bptt = test::run_fast(s, feedback_of("bptt")).gradients;
+    expect_close(test::run_fast(s, feedback_of("iterated:4")), bptt, kFloatTolerance);
+    expect_close(test::run_fast(s, feedback_of("iterated:100")), bptt, kFloatTolerance);
+    EXPECT_GT(reference::relative_error(test::run_fast(s, feedback_of("iterated:1")).gradients.dx,
+                                        bptt.dx),
+              kFloatTolerance);
+  }
+}
+
+TEST_P(RecurrentGradient, NoCorrectionIsGatedToTheBit) {
+  const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
+  EXPECT_EQ(test::run_fast(s, feedback_of("iterated:0")).flat(),
+            test::run_fast(s, feedback_of("gated")).flat());
+}
+
+// The batches that a fitted diagonal is fitted on go back exactly.
+TEST_P(RecurrentGradient, FirstBatchOfFittedIsBpttToTheBit) {
+  const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
+  const std::vector<double> bptt = test::run_fast(s, feedback_of("bptt")).flat();
+  for (const char* method : {"fitted", "adaptive"}) {
+    EXPECT_EQ(test::run_fast(s, feedback_of(method)).flat(), bptt) << method;
   }
 }
 
@@ -156,7 +213,7 @@ TEST_P(RecurrentGradient, TapeIsReusable) {
   Stack small = stack(9, kShort);
   small.parameters = large.parameters;
   small.diagonals = large.diagonals;
-  for (const char* method : {"bptt", "ft", "dsf"}) {
+  for (const char* method : {"bptt", "ft", "dsf", "gated", "gated:diagonal", "iterated:2"}) {
     const std::vector<double> fresh = test::run_fast(small, feedback_of(method)).flat();
     test::FastStack fast(large, feedback_of(method), Precision::f32);
     fast.run();

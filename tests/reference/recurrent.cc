@@ -34,41 +34,152 @@ Parameters<double> random_parameters(const LayerSpec& spec, Rng& rng) {
   return p;
 }
 
+Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<double>& p,
+                                     const std::vector<double>& x, const std::vector<double>& at,
+                                     bool keep_diagonal) {
+  Parameters<double> frozen = p;
+  const auto& [W, U, b_ih, b_hh] = p;
+  const dim_t D = spec.hidden;
+  const auto place = [](dim_t j) { return static_cast<std::size_t>(j); };
+  // What each recurrent matrix multiplies: h, but the reset h in a candidate that resets before.
+  std::vector<double> reset_h(at.begin(), at.begin() + D);
+  if (spec.kind == CellKind::gru && spec.reset == GruReset::before) {
+    for (dim_t j = 0; j < D; ++j) {
+      double sum = b_ih(0, j) + b_hh(0, j);
+      for (dim_t i = 0; i < spec.input; ++i) sum += W(j, i) * x[place(i)];
+      for (dim_t i = 0; i < D; ++i) sum += U(j, i) * at[place(i)];
+      reset_h[place(j)] *= sigmoid(sum);
+    }
+  }
+  for (dim_t k = 0; k < spec.gates() * D; ++k) {
+    const bool candidate = spec.kind == CellKind::gru && k >= 2 * D;
+    for (dim_t i = 0; i < D; ++i) {
+      if (keep_diagonal && k % D == i) continue;
+      frozen[3](0, k) += U(k, i) * (candidate ? reset_h : at)[place(i)];
+      frozen[1](k, i) = 0.0;
+    }
+  }
+  return frozen;
+}
+
+namespace {
+
+// A row's cell and what goes into it, ready for derivatives.
+struct Row {
+  const LayerSpec& spec;
+  std::vector<double> x;
+  std::vector<double> before;
+
+  // g df/ds_{t-1} of the cell with parameters p
+  std::vector<double> state_product(const Parameters<double>& p,
+                                    const std::vector<double>& g) const {
+    const Parameters<Complex> fixed = cast<Complex>(p);
+    const std::vector<Complex> input = to_complex(x);
+    std::vector<Complex> previous = to_complex(before);
+    std::vector<double> product;
+    for (std::size_t j = 0; j < previous.size(); ++j) {
+      product.push_back(
+          pulled_back(g, previous[j], [&] { return cell_step(spec, fixed, input, previous); }));
+    }
+    return product;
+  }
+  // g D, the own path alone
+  std::vector<double> own_product(const Parameters<double>& p, const std::vector<double>& g,
+                                  bool diagonal) const {
+    const bool keep = diagonal || spec.kind == CellKind::rnn;
+    return state_product(frozen_parameters(spec, p, x, before, keep), g);
+  }
+};
+
+std::vector<double> times(const std::vector<double>& a, const std::vector<double>& g) {
+  std::vector<double> product;
+  for (std::size_t j = 0; j < g.size(); ++j) product.push_back(a[j] * g[j]);
+  return product;
+}
+
+void add_row(const std::vector<double>& values, dim_t row, Grid<double>& grid) {
+  for (dim_t j = 0; j < grid.cols; ++j) grid(row, j) += values[static_cast<std::size_t>(j)];
+}
+
+Row row_at(const LayerSpec& spec, const PackedLayout& layout, const Grid<double>& x,
+           const Grid<double>& initial, const Grid<double>& states, dim_t t, dim_t b) {
+  return {spec, x.row(layout.offset(t) + b),
+          t == 0 ? initial.row(b) : states.row(layout.offset(t - 1) + b)};
+}
+
+// dx and the parameters' gradients, when g is known.
+LayerGradients local_gradients(const LayerSpec& spec, const Parameters<double>& p,
+                               const PackedLayout& layout, const Grid<double>& x,
+                               const Grid<double>& initial, const Grid<double>& states,
+                               const Grid<double>& g) {
+  Parameters<Complex> moved = cast<Complex>(p);
+  LayerGradients result{Grid<double>(x.rows, x.cols), zero_parameters(spec), g};
+  for (dim_t t = 0; t < layout.steps(); ++t) {
+    for (dim_t b = 0; b < layout.rows_at(t); ++b) {
+      const dim_t row = layout.offset(t) + b;
+      const std::vector<double> g_row = g.row(row);
+      const Row here = row_at(spec, layout, x, initial, states, t, b);
+      std::vector<Complex> input = to_complex(here.x);
+      const std::vector<Complex> previous = to_complex(here.before);
+      const auto step = [&] { return cell_step(spec, moved, input, previous); };
+      for (std::size_t k = 0; k < p.size(); ++k) {
+        for (std::size_t i = 0; i < p[k].values.size(); ++i) {
+          result.parameters[k].values[i] += pulled_back(g_row, moved[k].values[i], step);
+        }
+      }
+      for (dim_t j = 0; j < spec.input; ++j) {
+        result.dx(row, j) = pulled_back(g_row, input[static_cast<std::size_t>(j)], step);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
 LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p,
                               const PackedLayout& layout, const Grid<double>& x,
                               const Grid<double>& initial, const Grid<double>& e, Method method,
                               const std::vector<double>& a) {
   const Grid<double> states = layer_forward(spec, p, layout, x, initial);
-  Parameters<Complex> moved = cast<Complex>(p);
-  LayerGradients result{Grid<double>(x.rows, x.cols), zero_parameters(spec), e};
-
-  for (dim_t t = layout.steps() - 1; t >= 0; --t) {
+  Grid<double> g = e;
+  for (dim_t t = layout.steps() - 1; t > 0 && method != Method::ft; --t) {
     for (dim_t b = 0; b < layout.rows_at(t); ++b) {
-      const dim_t row = layout.offset(t) + b;
-      const std::vector<double> g = result.g.row(row);
-      const std::vector<double> before =
-          t == 0 ? initial.row(b) : states.row(layout.offset(t - 1) + b);
-      std::vector<Complex> input = to_complex(x.row(row));
-      std::vector<Complex> previous = to_complex(before);
-      const auto step = [&] { return cell_step(spec, moved, input, previous); };
+      const std::vector<double> g_row = g.row(layout.offset(t) + b);
+      const Row here = row_at(spec, layout, x, initial, states, t, b);
+      const std::vector<double> sent =
+          method == Method::bptt  ? here.state_product(p, g_row)
+          : method == Method::dsf ? times(a, g_row)
+                                  : here.own_product(p, g_row, method == Method::gated_diagonal);
+      add_row(sent, layout.offset(t - 1) + b, g);
+    }
+  }
+  return local_gradients(spec, p, layout, x, initial, states, g);
+}
 
-      for (std::size_t k = 0; k < p.size(); ++k) {
-        for (std::size_t i = 0; i < p[k].values.size(); ++i) {
-          result.parameters[k].values[i] += pulled_back(g, moved[k].values[i], step);
-        }
-      }
-      for (dim_t j = 0; j < spec.input; ++j) {
-        result.dx(row, j) = pulled_back(g, input[static_cast<std::size_t>(j)], step);
-      }
-      if (t == 0 || method == Method::ft) continue;
-      for (dim_t j = 0; j < spec.state(); ++j) {
-        const auto place = static_cast<std::size_t>(j);
-        result.g(layout.offset(t - 1) + b, j) +=
-            method == Method::bptt ? pulled_back(g, previous[place], step) : a[place] * g[place];
+LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<double>& p,
+                                       const PackedLayout& layout, const Grid<double>& x,
+                                       const Grid<double>& initial, const Grid<double>& e,
+                                       dim_t corrections) {
+  const Grid<double> states = layer_forward(spec, p, layout, x, initial);
+  Grid<double> source = e;
+  Grid<double> g;
+  for (dim_t i = 0; i <= corrections; ++i) {
+    g = source;
+    source = e;
+    for (dim_t t = layout.steps() - 1; t > 0; --t) {
+      for (dim_t b = 0; b < layout.rows_at(t); ++b) {
+        const std::vector<double> g_row = g.row(layout.offset(t) + b);
+        const Row here = row_at(spec, layout, x, initial, states, t, b);
+        const std::vector<double> own = here.own_product(p, g_row, false);
+        std::vector<double> rest = here.state_product(p, g_row);
+        for (std::size_t j = 0; j < rest.size(); ++j) rest[j] -= own[j];
+        add_row(own, layout.offset(t - 1) + b, g);
+        add_row(rest, layout.offset(t - 1) + b, source);
       }
     }
   }
-  return result;
+  return local_gradients(spec, p, layout, x, initial, states, g);
 }
 
 }  // namespace dsf::reference

@@ -122,7 +122,16 @@ Grid<T> layer_forward(const LayerSpec& spec, const Parameters<T>& p, const Packe
   return states;
 }
 
-enum class Method { bptt, ft, dsf };
+/// J_t with the recurrent matrices U replaced by zero or by their diagonals, the values of the
+/// gates staying what they are: f with U h written as  U' h + (U - U') h0,  h0 the value of h.
+/// `at` [S]: s_{t-1}. The values of f at it are the same as with p.
+Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<double>& p,
+                                     const std::vector<double>& x, const std::vector<double>& at,
+                                     bool keep_diagonal);
+
+/// gated: J replaced by its path around U (the rnn: by its diagonal); gated_diagonal: by the one
+/// with U's diagonals.
+enum class Method { bptt, ft, dsf, gated, gated_diagonal };
 
 struct LayerGradients {
   Grid<double> dx;
@@ -131,10 +140,17 @@ struct LayerGradients {
 };
 
 /// e [N, S]; a [S], read by dsf alone.
-///   g_t = e_t + { g_{t+1} J_{t+1} | 0 | a g_{t+1} },   d theta = sum_t g_t df_t/dtheta
+///   g_t = e_t + { g_{t+1} J_{t+1} | 0 | a g_{t+1} | g_{t+1} D_{t+1} }
+///   d theta = sum_t g_t df_t/dtheta
 LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p,
                               const PackedLayout& layout, const Grid<double>& x,
                               const Grid<double>& initial, const Grid<double>& e, Method method,
                               const std::vector<double>& a);
+
+/// iterated:k by its definition,  g^(0) = scan(e),  g^(i) = scan(e + g^(i-1) (J - D)), D of gated.
+LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<double>& p,
+                                       const PackedLayout& layout, const Grid<double>& x,
+                                       const Grid<double>& initial, const Grid<double>& e,
+                                       dim_t corrections);
 
 }  // namespace dsf::reference

@@ -46,7 +46,11 @@ Stack random_stack(CellKind kind, GruReset reset, dim_t layers, dim_t hidden,
   return stack;
 }
 
-StackGradients stack_backward(const Stack& stack, Method method) {
+namespace {
+
+// layer_of(l, inputs, e): the backward pass of layer l.
+template <typename LayerOf>
+StackGradients backward_through(const Stack& stack, const LayerOf& layer_of) {
   std::vector<Grid<double>> inputs = {stack.x};
   for (std::size_t l = 0; l < stack.layers.size(); ++l) {
     Grid<double> y =
@@ -72,9 +76,7 @@ StackGradients stack_backward(const Stack& stack, Method method) {
         for (dim_t j = 0; j < map.rows; ++j) e(i, k) += dy(i, j) * map(j, k);
       }
     }
-    LayerGradients layer =
-        layer_backward(stack.layers[l], stack.parameters[l], stack.layout, inputs[l],
-                       stack.initial[l], e, method, stack.diagonals[l]);
+    LayerGradients layer = layer_of(l, inputs[l], e);
     result.parameters[l] = layer.parameters;
     if (stack.skip) {
       for (std::size_t i = 0; i < dy.values.size(); ++i) layer.dx.values[i] += dy.values[i];
@@ -83,6 +85,22 @@ StackGradients stack_backward(const Stack& stack, Method method) {
   }
   result.dx = dy;
   return result;
+}
+
+}  // namespace
+
+StackGradients stack_backward(const Stack& stack, Method method) {
+  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
+    return layer_backward(stack.layers[l], stack.parameters[l], stack.layout, x, stack.initial[l],
+                          e, method, stack.diagonals[l]);
+  });
+}
+
+StackGradients stack_backward_iterated(const Stack& stack, dim_t corrections) {
+  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
+    return layer_backward_iterated(stack.layers[l], stack.parameters[l], stack.layout, x,
+                                   stack.initial[l], e, corrections);
+  });
 }
 
 std::vector<Parameters<double>> complex_step_gradient(const Stack& stack) {

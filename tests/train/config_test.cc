@@ -152,7 +152,10 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"feedback.range=[0.9, 0.1]", "low <= high"},
         Wrong{"feedback.range=[0, 1.5]", "at most 1"},
         Wrong{"feedback.range=0.5", "a list of numbers"},
-        Wrong{"feedback.method=rtrl", "one of: bptt, ft, dsf"},
+        Wrong{"feedback.method=rtrl", "one of: bptt, ft, dsf, gated, "},
+        Wrong{"feedback.method=iterated", "iterated:K"},
+        Wrong{"feedback.method=iterated:x", "iterated:K"},
+        Wrong{"feedback.calibration=0", "of at least 1"},
         Wrong{"train.milestones=[20, 10]", "ascend"}, Wrong{"data.valid_fraction=0.97", "below 1"},
         Wrong{"train=3", "section.key"}, Wrong{"train.lr", "section.key=value"},
         Wrong{"train.learning=3", "unknown key"}));

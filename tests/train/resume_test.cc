@@ -48,6 +48,23 @@ INSTANTIATE_TEST_SUITE_P(Batchings, Resume,
                                             ::testing::Values("dsf", "bptt"),
                                             ::testing::Values(4, 15, 16)));
 
+// A fitted diagonal is fitted on the first batches and, where it adapts, again every 7: the stops
+// lie inside the calibration, just behind it, and between two refits.
+class ResumeFitted : public Resume {};
+TEST_P(ResumeFitted, StoppedAndResumedRunEqualsTheUninterruptedOneBitForBit) {
+  std::vector<Assignment> with_refits = settings();
+  with_refits.push_back(parse_assignment("feedback.refit_every=7"));
+  small_run(directory_ / "whole", with_refits);
+  small_run(directory_ / "cut", with_refits, false, std::get<2>(GetParam()));
+  small_run(directory_ / "cut", {}, true);
+  EXPECT_EQ(snapshot(directory_ / "cut" / "checkpoints"),
+            snapshot(directory_ / "whole" / "checkpoints"));
+}
+INSTANTIATE_TEST_SUITE_P(Batchings, ResumeFitted,
+                         ::testing::Combine(::testing::Values("sentences"),
+                                            ::testing::Values("fitted", "adaptive"),
+                                            ::testing::Values(2, 4, 16)));
+
 class ResumeFromDisk : public ::testing::Test {
  protected:
   std::vector<Assignment> settings(const std::vector<std::string>& more = {}) const {

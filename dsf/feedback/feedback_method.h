@@ -1,0 +1,29 @@
+#pragma once
+
+// The names of the feedbacks, as --feedback and feedback.method take them.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsf/base/dim.h"
+
+namespace dsf {
+
+enum class FeedbackKind { bptt, ft, dsf, gated, gated_diagonal, iterated, fitted, adaptive };
+
+struct FeedbackMethod {
+  FeedbackKind kind = FeedbackKind::dsf;
+  dim_t corrections = 0;  ///< k of iterated:k
+};
+
+/// Every name; "iterated:K" stands for a whole number in place of K.
+const std::vector<std::string>& feedback_methods();
+
+/// Throws ConfigError with the known names.
+FeedbackMethod parse_feedback_method(std::string_view name);
+
+/// True where `value` is `name` or, for a name that ends in ":K", has a whole number there.
+bool is_named(std::string_view value, std::string_view name);
+
+}  // namespace dsf

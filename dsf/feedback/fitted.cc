@@ -1,0 +1,99 @@
+#include "dsf/feedback/fitted.h"
+
+#include <algorithm>
+#include <array>
+
+#include "dsf/feedback/bptt.h"
+#include "dsf/kernels/elementwise.h"
+#include "dsf/kernels/parallel.h"
+
+namespace dsf {
+namespace {
+
+constexpr float kDecay = 0.5F;    // of older sums, with each refit
+constexpr dim_t kColumns = 16;    // of one task: a cache line of every row
+constexpr dim_t kCalibrated = 0;  // places in the counters
+constexpr dim_t kSinceLastFit = 1;
+constexpr dim_t kCounters = 2;
+
+}  // namespace
+
+FittedFeedback::FittedFeedback(dim_t state_size, DiagonalForm form, FitSchedule schedule)
+    : scan_(Buffer<float>(state_size), form),
+      schedule_(schedule),
+      products_(state_size),
+      squares_(state_size),
+      counters_(kCounters) {}
+
+std::vector<FeedbackBuffer> FittedFeedback::buffers() {
+  return {{"diagonal", scan_.diagonal()},
+          {"products", products_.span()},
+          {"squares", squares_.span()},
+          {"counters", counters_.span()}};
+}
+
+bool FittedFeedback::fits_this_batch() const {
+  if (counters_[kCalibrated] < static_cast<float>(schedule_.calibration)) return true;
+  return schedule_.refit_every > 0 &&
+         counters_[kSinceLastFit] + 1.0F >= static_cast<float>(schedule_.refit_every);
+}
+
+void FittedFeedback::count(bool fitted) {
+  float& calibrated = counters_[kCalibrated];
+  float& since = counters_[kSinceLastFit];
+  if (fitted && calibrated < static_cast<float>(schedule_.calibration)) calibrated += 1.0F;
+  // Where nothing is refitted there is nothing to count up to.
+  since = fitted || schedule_.refit_every == 0 ? 0.0F : since + 1.0F;
+}
+
+void FittedFeedback::run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
+                         MatrixF g) {
+  const bool fits = fits_this_batch();
+  if (fits) {
+    run_exactly(layout, cell, work, g);
+  } else {
+    scan_.run(layout, cell, work, g);
+  }
+  count(fits);
+}
+
+void FittedFeedback::run_exactly(const PackedLayout& layout, BackwardAccess& cell,
+                                 FeedbackWorkspace& work, MatrixF g) {
+  copy(g, work.errors.reshape(g.rows, g.cols));
+  BpttFeedback().run(layout, cell, work, g);
+  add_sums(layout, work.errors, g);
+  for (dim_t j = 0; j < g.cols; ++j) {
+    const float a = squares_[j] > 0.0F ? products_[j] / squares_[j] : 0.0F;
+    scan_.diagonal()[static_cast<std::size_t>(j)] = std::clamp(a, -1.0F, 1.0F);
+  }
+}
+
+// Columns in parallel, rows in order: sums in double, in the same order with any number of threads.
+void FittedFeedback::add_sums(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF g) {
+  const bool calibrating = counters_[kCalibrated] < static_cast<float>(schedule_.calibration);
+  const float keep = calibrating ? 1.0F : kDecay;
+  parallel_ranges(g.cols, kColumns, [&](dim_t begin, dim_t end) {
+    std::array<double, kColumns> products{};
+    std::array<double, kColumns> squares{};
+    for (dim_t t = 1; t < layout.steps(); ++t) {
+      for (dim_t b = 0; b < layout.rows_at(t); ++b) {
+        const float* after = g.row(layout.offset(t) + b);
+        const float* total = g.row(layout.offset(t - 1) + b);
+        const float* error = errors.row(layout.offset(t - 1) + b);
+        for (dim_t j = begin; j < end; ++j) {
+          const auto column = static_cast<std::size_t>(j - begin);
+          const auto weight = static_cast<double>(after[j]);
+          products[column] += static_cast<double>(total[j] - error[j]) * weight;
+          squares[column] += weight * weight;
+        }
+      }
+    }
+    for (dim_t j = begin; j < end; ++j) {
+      const auto column = static_cast<std::size_t>(j - begin);
+      products_[j] = keep * products_[j] + static_cast<float>(products[column]);
+      squares_[j] = keep * squares_[j] + static_cast<float>(squares[column]);
+    }
+  });
+}
+
+}  // namespace dsf

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "dsf/feedback/diagonal.h"
+
+namespace dsf {
+
+/// Which batches go back exactly, to fit the diagonal on them: the first `calibration`, and from
+/// then on every `refit_every`-th; 0: none.
+struct FitSchedule {
+  dim_t calibration = 1;
+  dim_t refit_every = 0;
+};
+
+/// DSF with the diagonal that is closest to the cell's Jacobian on the gradients it meets:
+///
+///   a_j = argmin sum over rows (g_{t+1} J_{t+1} - a g_{t+1})_j^2
+///       = sum (g_{t+1} J_{t+1})_j g_{t+1,j} / sum g_{t+1,j}^2,   cut to [-1, 1]
+///
+/// On a batch to fit on g is BPTT's own, so that batch trains exactly, and g_{t+1} J_{t+1} is
+/// g_t - e_t. The sums of earlier batches count half with each later refit (not with the
+/// calibration's). All that is learned is in the buffers, so that a resumed run goes on to the bit.
+class FittedFeedback final : public Feedback {
+ public:
+  FittedFeedback(dim_t state_size, DiagonalForm form, FitSchedule schedule);
+
+  void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
+           MatrixF g) override;
+  bool needs_jacobian() const override { return true; }
+  /// diagonal [S] = a; products [S] and squares [S], the two sums; counters: batches of the
+  /// calibration done, batches since the last fit.
+  std::vector<FeedbackBuffer> buffers() override;
+
+ private:
+  bool fits_this_batch() const;
+  void run_exactly(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
+                   MatrixF g);
+  void add_sums(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF g);
+  void count(bool fitted);
+
+  DiagonalFeedback scan_;
+  FitSchedule schedule_;
+  Buffer<float> products_;
+  Buffer<float> squares_;
+  Buffer<float> counters_;
+};
+
+}  // namespace dsf

@@ -1,0 +1,74 @@
+// dsf gradient, by the real program.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.h"
+#include "tests/support/small_text.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class GradientCommand : public ::testing::Test {
+ protected:
+  GradientCommand() {
+    directory_.write("text.txt", small_text(120));
+    directory_.write("small.toml",
+                     "[data]\ncontext = 6\n[model]\nhidden = 8\nlayers = 2\n[train]\nbatch = 4\n");
+  }
+  std::string path(std::string_view name) const { return directory_ / name; }
+
+  static const json& method_of(const json& report, const std::string& name) {
+    for (const json& method : report.at("methods")) {
+      if (method.at("method") == name) return method.at("parameters");
+    }
+    throw std::runtime_error("no such method: " + name);
+  }
+
+  TempDirectory directory_;
+};
+
+TEST_F(GradientCommand, ComparesAConfigurationAtItsStart) {
+  const ProgramResult result =
+      run_dsf({"gradient", path("small.toml"), "--data", path("text.txt"), "--feedback",
+               "ft,iterated:100", "--batches", "2", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report.at("step"), 0);
+  EXPECT_EQ(report.at("methods").size(), 2U);
+  EXPECT_NEAR(method_of(report, "iterated:100").at("total").at("cosine").get<double>(), 1.0, 1e-6);
+  EXPECT_LT(method_of(report, "ft").at("total").at("cosine").get<double>(), 1.0 - 1e-6);
+  EXPECT_TRUE(method_of(report, "ft").contains("blocks.1.mixer.weight_hh"));
+}
+
+TEST_F(GradientCommand, ComparesATrainedRun) {
+  const ProgramResult trained =
+      run_dsf({"train", "--config", path("small.toml"), "--data", path("text.txt"), "--feedback",
+               "gated", "--steps", "5", "--out", path("run"), "--quiet"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const ProgramResult result = run_dsf({"gradient", path("run"), "--batches", "2"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("after 5 steps"));
+  for (const char* name : {"ft", "dsf", "gated", "iterated:1", "fitted", "total"}) {
+    EXPECT_THAT(result.out, HasSubstr(name));
+  }
+}
+
+TEST_F(GradientCommand, RefusesWhatItDoesNotKnow) {
+  const ProgramResult nothing = run_dsf({"gradient", path("nothing")});
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_THAT(nothing.err, HasSubstr("neither the directory of a run nor a configuration"));
+  const ProgramResult method =
+      run_dsf({"gradient", path("small.toml"), "--data", path("text.txt"), "--feedback", "rtrl"});
+  EXPECT_EQ(method.exit_code, 2);
+  EXPECT_THAT(method.err, HasSubstr("known: bptt, ft, dsf, gated, gated:diagonal, iterated:K"));
+}
+
+}  // namespace
+}  // namespace dsf
