@@ -12,6 +12,7 @@ void add_commands(CLI::App& app);
 
 void add_train_command(CLI::App& app);
 void add_eval_command(CLI::App& app);
+void add_generate_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_demo_command(CLI::App& app);
