@@ -8,6 +8,8 @@ void add_commands(CLI::App& app) {
   add_generate_command(app);
   add_export_command(app);
   add_import_command(app);
+  add_runs_command(app);
+  add_plot_command(app);
   add_bench_command(app);
   add_info_command(app);
   add_demo_command(app);
