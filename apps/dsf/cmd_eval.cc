@@ -1,12 +1,17 @@
-// dsf eval: the loss of a trained model on a split of its corpus.
+// dsf eval: the loss of a trained model on a split of its corpus or on any text.
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/dsf/commands.h"
+#include "dsf/base/error.h"
+#include "dsf/base/file.h"
+#include "dsf/base/utf8.h"
+#include "dsf/data/text_file.h"
 #include "dsf/train/evaluation.h"
 #include "dsf/train/progress.h"
 #include "dsf/train/stored_model.h"
@@ -19,14 +24,23 @@ struct EvalOptions {
   std::string split = "valid";
   std::string checkpoint = "best";
   std::string data;
+  std::string text;
+  std::string per_token;
+  bool stream = false;
+  bool force = false;
   dim_t threads = 0;
   bool json = false;
 };
 
+/// What is evaluated, for people.
+const std::string& subject(const EvalOptions& options) {
+  return options.text.empty() ? options.split : options.text;
+}
+
 void print_json(const EvalOptions& options, const StoredModel& stored,
                 const EvaluationReport& report) {
   const nlohmann::ordered_json json = {{"run", options.run},
-                                       {"split", options.split},
+                                       {"split", subject(options)},
                                        {"checkpoint", options.checkpoint},
                                        {"step", stored.step},
                                        {"loss", report.loss},
@@ -42,7 +56,7 @@ void print_json(const EvalOptions& options, const StoredModel& stored,
 void print_text(const EvalOptions& options, const StoredModel& stored,
                 const EvaluationReport& report) {
   fmt::print("{} ({}, step {}) on {}\n", options.run, options.checkpoint, stored.step,
-             options.split);
+             subject(options));
   fmt::print("  loss                {:.6f}\n", report.loss);
   fmt::print("  perplexity          {:.4f}\n", report.perplexity);
   fmt::print("  tokens              {}\n", format_count(static_cast<double>(report.sum.tokens)));
@@ -52,12 +66,59 @@ void print_text(const EvalOptions& options, const StoredModel& stored,
   fmt::print("  bits per byte       {:.4f}\n", report.bits_per_byte);
 }
 
+/// The split or text asked for, in the run's tokens.
+Split load_split(const EvalOptions& options, const StoredModel& stored) {
+  if (!options.text.empty()) {
+    const bool bytes = stored.tokenizer->kind() == "byte";
+    return make_split(*stored.tokenizer,
+                      bytes ? read_corpus_file(options.text) : read_text_file(options.text));
+  }
+  return load_dataset_of(options.run, stored.config).split(options.split);
+}
+
+/// `token` as a field of a CSV file; a byte that is no text by itself as \xNN.
+std::string csv_field(const Tokenizer& tokenizer, token_t token) {
+  const std::string text = token == tokenizer.eos() ? "\\n" : tokenizer.decode({token});
+  std::string field = "\"";
+  for (const char c : text) {
+    if (find_malformed_utf8(text) != std::string_view::npos) {
+      field += fmt::format("\\x{:02X}", static_cast<unsigned char>(c));
+    } else {
+      field += c == '"' ? "\"\"" : std::string(1, c);
+    }
+  }
+  return field + '"';
+}
+
+LossSum write_tokens(const EvalOptions& options, const StoredModel& stored, const Split& split) {
+  FileWriter file(options.per_token);
+  file.write("position,id,token,loss\n");
+  dim_t position = 0;
+  const LossSum sum =
+      evaluate_tokens(split, stored.config, stored.tokenizer->bos(), *stored.model,
+                      [&](token_t token, double loss) {
+                        file.write(fmt::format("{},{},{},{:.6f}\n", position++, token,
+                                               csv_field(*stored.tokenizer, token), loss));
+                      });
+  file.finish();
+  return sum;
+}
+
 void run_eval(const EvalOptions& options) {
+  if (!options.per_token.empty() && !options.force && std::filesystem::exists(options.per_token)) {
+    throw UsageError(fmt::format("{} exists; --force replaces it", options.per_token));
+  }
   StoredModel stored = open_stored_model(options.run, options.checkpoint, options.threads);
   if (!options.data.empty()) stored.config.data.corpus = options.data;
-  const Dataset data = load_dataset_of(options.run, stored.config);
-  const Split& split = data.split(options.split);
-  const LossSum sum = evaluate_split(split, stored.config, data.tokenizer->bos(), *stored.model);
+  if (options.stream) {
+    stored.config.data.batching = "stream";
+    stored.config.train.batch = 1;
+  }
+  const Split split = load_split(options, stored);
+  const LossSum sum =
+      options.per_token.empty()
+          ? evaluate_split(split, stored.config, stored.tokenizer->bos(), *stored.model)
+          : write_tokens(options, stored, split);
   const EvaluationReport report = report_of(sum, split);
   if (options.json) {
     print_json(options, stored, report);
@@ -79,6 +140,17 @@ void add_eval_command(CLI::App& app) {
       ->check(CLI::IsMember({"best", "last"}))
       ->capture_default_str();
   command->add_option("--data", options->data, "the corpus, where it has moved since training");
+  command->add_option("--text", options->text, "evaluate this text file instead of a split")
+      ->option_text("FILE")
+      ->excludes("--split")
+      ->excludes("--data");
+  command->add_flag("--stream", options->stream,
+                    "one state carried through the whole text, instead of zero at each sequence");
+  command
+      ->add_option("--per-token", options->per_token,
+                   "write the loss of every token, in the text's order")
+      ->option_text("CSV");
+  command->add_flag("--force", options->force, "replace the file of --per-token");
   command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--json", options->json, "print one JSON object");

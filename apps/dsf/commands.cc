@@ -5,6 +5,11 @@ namespace dsf {
 void add_commands(CLI::App& app) {
   add_train_command(app);
   add_eval_command(app);
+  add_generate_command(app);
+  add_export_command(app);
+  add_import_command(app);
+  add_runs_command(app);
+  add_plot_command(app);
   add_bench_command(app);
   add_info_command(app);
   add_gradient_command(app);

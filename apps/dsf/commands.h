@@ -10,6 +10,11 @@ void add_commands(CLI::App& app);
 
 void add_train_command(CLI::App& app);
 void add_eval_command(CLI::App& app);
+void add_generate_command(CLI::App& app);
+void add_export_command(CLI::App& app);
+void add_import_command(CLI::App& app);
+void add_runs_command(CLI::App& app);
+void add_plot_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_gradient_command(CLI::App& app);

@@ -40,6 +40,12 @@ CodePoint decode_utf8(std::string_view text, std::size_t at) {
   return {value, length};
 }
 
+bool is_unfinished_utf8(std::string_view tail) {
+  const auto continues = [](char c) { return is_continuation(static_cast<unsigned char>(c)); };
+  return tail.size() < sequence_length(static_cast<unsigned char>(tail.front())) &&
+         std::all_of(tail.begin() + 1, tail.end(), continues);
+}
+
 void append_utf8(char32_t value, std::string& out) {
   const auto put = [&out](char32_t byte) { out.push_back(static_cast<char>(byte)); };
   if (value < 0x80) {

@@ -23,6 +23,9 @@ struct CodePoint {
 /// The code point that starts at text[at]; at < text.size().
 CodePoint decode_utf8(std::string_view text, std::size_t at);
 
+/// True where `tail`, not empty, is the beginning of a code point whose other bytes may still come.
+bool is_unfinished_utf8(std::string_view tail);
+
 /// Appends the bytes of `value` < kCodePoints.
 void append_utf8(char32_t value, std::string& out);
 

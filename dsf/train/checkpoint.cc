@@ -8,6 +8,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
+#include "dsf/model/model_tensors.h"
 #include "dsf/model/safetensors.h"
 #include "dsf/train/checkpoint_state.h"
 
@@ -25,30 +26,14 @@ constexpr std::string_view kStepPrefix = "step-";
 
 std::string directory_name(dim_t step) { return fmt::format("{}{:08d}", kStepPrefix, step); }
 
-std::vector<dim_t> shape_of(const ParameterInfo& parameter) {
-  if (parameter.vector) return {parameter.id.cols};
-  return {parameter.id.rows, parameter.id.cols};
-}
-
-// A parameter's part of a flat buffer.
-template <typename T>
-std::span<T> values_of(const ParameterInfo& parameter, std::span<T> flat) {
-  return flat.subspan(static_cast<std::size_t>(parameter.id.offset),
-                      static_cast<std::size_t>(parameter.id.size()));
-}
-
 std::string state_name(std::size_t block) { return fmt::format("blocks.{}.state", block); }
 
 // --- writing ------------------------------------------------------------------------------------
 
 std::vector<TensorToWrite> weight_tensors(LanguageModel& model) {
   std::vector<TensorToWrite> tensors;
-  const std::span<const float> flat = std::as_const(model).weights();
-  for (const ParameterInfo& parameter : model.table().entries()) {
-    tensors.push_back({parameter.name, shape_of(parameter), values_of(parameter, flat)});
-  }
-  for (const NamedBuffer& buffer : model.buffers()) {
-    tensors.push_back({buffer.name, {static_cast<dim_t>(buffer.values.size())}, buffer.values});
+  for (ModelTensor& tensor : model_tensors(model)) {
+    tensors.push_back({std::move(tensor.name), std::move(tensor.shape), tensor.values});
   }
   return tensors;
 }
@@ -165,10 +150,7 @@ void check_weights(const SafetensorsFile& file, const fs::path& path, LanguageMo
 }
 
 void fill_weights(const SafetensorsFile& file, LanguageModel& model) {
-  for (const ParameterInfo& parameter : model.table().entries()) {
-    file.copy_to(parameter.name, values_of(parameter, model.weights()));
-  }
-  for (const NamedBuffer& buffer : model.buffers()) file.copy_to(buffer.name, buffer.values);
+  for (const ModelTensor& tensor : model_tensors(model)) file.copy_to(tensor.name, tensor.values);
 }
 
 void read_moments(const SafetensorsFile& file, const ParameterTable& table, AdamState& adam) {

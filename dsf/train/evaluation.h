@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "dsf/data/dataset.h"
 #include "dsf/model/language_model.h"
 #include "dsf/train/run_config.h"
@@ -13,6 +15,14 @@ double bits_of(double loss);        ///< loss / log 2: nats to bits
 /// must be prepared. States of its own are used: a carried training state is not disturbed.
 LossSum evaluate_split(const Split& split, const RunConfig& config, token_t bos,
                        LanguageModel& model);
+
+/// A target and -log of the probability the model gave it, in nats.
+using TokenObserver = std::function<void(token_t target, double loss)>;
+
+/// evaluate_split one sequence at a time, telling of every target in the text's order. Where the
+/// text is a stream, it is one stream, with one state carried through all of it.
+LossSum evaluate_tokens(const Split& split, const RunConfig& config, token_t bos,
+                        LanguageModel& model, const TokenObserver& observer);
 
 /// What `dsf eval` reports.
 struct EvaluationReport {

@@ -1,0 +1,258 @@
+// dsf export and dsf import: bit-exact round trips, and agreement with PyTorch where it is there.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "dsf/model/model_tensors.h"
+#include "dsf/train/interchange.h"
+#include "dsf/train/interchange_config.h"
+#include "dsf/train/stored_model.h"
+#include "tests/support/program.h"
+#include "tests/support/small_text.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+constexpr const char* kPython = "/usr/bin/python3 -B";  // -B: leaves nothing in the source tree
+
+bool has_torch() {
+  static const bool found =
+      std::system((std::string(kPython) + " -c 'import torch' 2>/dev/null").c_str()) == 0;
+  return found;
+}
+
+class Interchange : public ::testing::Test {
+ protected:
+  Interchange() {
+    directory_.write("text.txt", small_text(120));
+    directory_.write("valid.txt", small_text(20, 8));
+  }
+
+  std::string path(std::string_view name) const { return directory_ / name; }
+
+  static std::string run_ok(const Words& words) {
+    const ProgramResult result = run_dsf(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  }
+
+  void train(const std::string& run, const Words& settings) const {
+    Words words = {"train",   "--data", path("text.txt"), "--out", path(run), "--threads", "1",
+                   "--steps", "4",      "--precision",    "f32"};
+    for (const char* setting : {"model.hidden=16", "model.layers=2", "train.batch=4",
+                                "data.context=8", "train.lr=0.05"}) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    words.insert(words.end(), {"--set", "data.valid=" + path("valid.txt")});
+    for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+    run_ok(words);
+  }
+
+  /// What a Python script of tests/apps prints: numbers.
+  std::vector<double> numbers_from(const std::string& script, const std::string& arguments) const {
+    const std::string command = std::string(kPython) + " '" + DSF_SOURCE_DIR + "/tests/apps/" +
+                                script + "' " + arguments + " > '" + path("numbers") + "'";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    std::istringstream in(slurp(path("numbers")));
+    std::vector<double> numbers;
+    for (double number = 0.0; in >> number;) numbers.push_back(number);
+    return numbers;
+  }
+
+  static void expect_logits(LanguageModel& model, const std::vector<token_t>& tokens,
+                            const std::vector<double>& expected) {
+    TokenBatch batch{PackedLayout::uniform(static_cast<dim_t>(tokens.size()), 1), tokens, tokens};
+    Matrix logits(batch.tokens(), model.vocab());
+    model.logits(batch, nullptr, logits);
+    const ConstMatrixF view = logits;
+    ASSERT_EQ(expected.size(), static_cast<std::size_t>(view.rows * view.cols));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      // f32 on both sides, in another order of sums.
+      ASSERT_NEAR(static_cast<double>(view.data[i]), expected[i], 1e-4) << i;
+    }
+  }
+
+  TempDirectory directory_;
+};
+
+struct Case {
+  const char* name;
+  ModelConfig model;
+};
+
+class EveryModel : public Interchange, public ::testing::WithParamInterface<Case> {
+ protected:
+  static constexpr dim_t kVocab = 11;
+
+  static LanguageModel make_model(std::uint64_t seed) {
+    return {GetParam().model, FeedbackConfig{}, kVocab, seed};
+  }
+};
+
+TEST_P(EveryModel, ComesBackToTheBit) {
+  LanguageModel model = make_model(1);
+  LanguageModel other = make_model(2);
+  const std::string file = path("model.safetensors");
+  write_torch_weights(model, file);
+  read_torch_weights(SafetensorsFile::read(file), file, other);
+  const auto expected = model_tensors(model);
+  const auto got = model_tensors(other);
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].name, expected[i].name);
+    EXPECT_TRUE(std::ranges::equal(got[i].values, expected[i].values)) << got[i].name;
+  }
+}
+
+TEST_P(EveryModel, PyTorchAgreesOnTheLogits) {
+  if (!has_torch()) GTEST_SKIP() << "PyTorch is not installed for " << kPython;
+  LanguageModel model = make_model(1);
+  for (float& weight : model.weights()) weight *= 3.0F;  // far from linear
+  model.prepare(Precision::f32);
+  write_torch_weights(model, path("model.safetensors"));
+  InterchangeConfig config;
+  config.run.model = GetParam().model;
+  config.vocab = kVocab;
+  directory_.write("config.json", to_json(config));
+  expect_logits(model, {1, 5, 9, 4, 4, 7},
+                numbers_from("torch_logits.py", "'" + path("model.safetensors") + "' 1 5 9 4 4 7"));
+}
+
+ModelConfig shape(const char* mixer, const char* block, bool skip = true,
+                  const char* reset = "after") {
+  return {mixer, 16, 2, block, skip, reset, 8};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, EveryModel,
+    ::testing::Values(Case{"rnn", shape("rnn", "plain")}, Case{"gru", shape("gru", "plain")},
+                      Case{"gru_before", shape("gru", "plain", true, "before")},
+                      Case{"lstm", shape("lstm", "plain", false)},
+                      Case{"lstm_transformer", shape("lstm", "transformer")},
+                      Case{"ema", shape("ema", "plain")},
+                      Case{"attention", shape("attention", "transformer")}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST_F(Interchange, RunComesBackToTheBit) {
+  for (const std::string mixer : {"rnn", "gru", "lstm"}) {
+    train(mixer, {"model.mixer=" + mixer});
+    const std::string file = path(mixer + "_export/model.safetensors");
+    const std::string back = mixer + "_back/";
+    run_ok({"export", path(mixer), "--out", file});
+    run_ok({"import", file, "--out", path(back)});
+    for (const char* name : {"checkpoints/best/weights.safetensors", "tokenizer", "config.toml"}) {
+      EXPECT_EQ(slurp(path(back + name)), slurp(path(mixer + "/" + name))) << name;
+    }
+    EXPECT_EQ(json::parse(run_ok({"eval", path(back), "--json"}))["loss"],
+              json::parse(run_ok({"eval", path(mixer), "--json"}))["loss"]);
+  }
+}
+
+TEST_F(Interchange, ThePythonExamplePrintsThePerplexityOfEval) {
+  if (!has_torch()) GTEST_SKIP() << "PyTorch is not installed for " << kPython;
+  for (const char* batching : {"sentences", "blocks", "stream"}) {
+    const std::string run = std::string("run_") + batching;
+    train(run, {"data.tokenizer=char", std::string("data.batching=") + batching});
+    const std::string model = path(run + "/model.safetensors");
+    run_ok({"export", path(run), "--out", model});
+    const json report = json::parse(run_ok({"eval", path(run), "--json"}));
+    const std::string command = std::string(kPython) + " '" + DSF_SOURCE_DIR +
+                                "/examples/load_in_pytorch.py' '" + model + "' '" +
+                                path("valid.txt") + "' > '" + path("printed") + "'";
+    ASSERT_EQ(std::system(command.c_str()), 0);
+    std::istringstream in(slurp(path("printed")));
+    std::string word;
+    long tokens = 0;
+    double loss = 0.0;
+    in >> word >> tokens >> word >> loss;
+    EXPECT_EQ(tokens, report["tokens"]) << batching;
+    EXPECT_NEAR(loss, report["loss"].get<double>(), 1e-5) << batching;
+  }
+}
+
+TEST_F(Interchange, NamesAndGateOrderArePyTorchs) {
+  train("run", {"model.mixer=lstm"});
+  run_ok({"export", path("run"), "--out", path("model.safetensors")});
+  const std::string file = slurp(path("model.safetensors"));
+  for (const char* name :
+       {"\"embedding.weight\"", "\"blocks.0.mixer.weight_ih_l0\"", "\"blocks.1.mixer.bias_hh_l0\"",
+        "\"blocks.0.proj.weight\"", "\"head.bias\"", "\"format\":\"pt\""}) {
+    EXPECT_THAT(file, HasSubstr(name));
+  }
+  const json config = json::parse(slurp(path("config.json")));
+  EXPECT_EQ(config["format"], "dsf-model");
+  EXPECT_EQ(config["config"]["model"]["mixer"], "lstm");
+  EXPECT_EQ(config["tokenizer"]["kind"], "word");
+}
+
+TEST_F(Interchange, PlainTorchModulesGiveTheSameLogits) {
+  if (!has_torch()) GTEST_SKIP() << "PyTorch is not installed for " << kPython;
+  train("run", {});
+  const dim_t vocab = open_stored_model(path("run"), "best", 1).model->vocab();
+  for (const std::string kind : {"RNN", "GRU", "LSTM"}) {
+    const std::string file = path(kind + ".safetensors");
+    const auto expected = numbers_from("torch_module.py", kind + " " + std::to_string(vocab) +
+                                                              " 12 3 '" + file + "' 2 5 9 4 4 7 3");
+    run_ok({"import", file, "--tokenizer", path("run"), "--out", path(kind)});
+    expect_logits(*open_stored_model(path(kind), "best", 1).model, {2, 5, 9, 4, 4, 7, 3}, expected);
+    EXPECT_FALSE(run_ok({"generate", path(kind), "--tokens", "5"}).empty());
+  }
+}
+
+TEST_F(Interchange, ImportedRunGoesOnTraining) {
+  train("run", {});
+  run_ok({"export", path("run"), "--checkpoint", "last", "--out", path("model.safetensors")});
+  run_ok({"import", path("model.safetensors"), "--out", path("back")});
+  run_ok({"train", "--resume", "--out", path("back"), "--steps", "7"});
+  EXPECT_THAT(slurp(path("back/log.jsonl")), HasSubstr("\"steps\":7"));
+}
+
+TEST_F(Interchange, NothingIsOverwrittenAndWrongFilesLeaveNoRun) {
+  train("run", {});
+  run_ok({"export", path("run"), "--out", path("model.safetensors")});
+  const auto before = snapshot(directory_.path());
+  EXPECT_EQ(run_dsf({"export", path("run"), "--out", path("model.safetensors")}).exit_code, 2);
+  EXPECT_EQ(run_dsf({"import", path("model.safetensors"), "--out", path("run")}).exit_code, 2);
+  EXPECT_EQ(run_dsf({"import", path("none"), "--out", path("new")}).exit_code, 2);
+  EXPECT_EQ(run_dsf({"import", path("text.txt"), "--out", path("new")}).exit_code, 1);
+  EXPECT_EQ(snapshot(directory_.path()), before);
+  run_ok({"export", path("run"), "--out", path("model.safetensors"), "--force"});
+
+  const std::string good = slurp(path("config.json"));
+  json config = json::parse(good);
+  config["config"]["model"]["hidden"] = 17;
+  directory_.write("config.json", config.dump());
+  const ProgramResult shape = run_dsf({"import", path("model.safetensors"), "--out", path("new")});
+  EXPECT_EQ(shape.exit_code, 1);
+  EXPECT_THAT(shape.err, HasSubstr("embedding.weight"));
+  config["config"]["model"]["hiden"] = 17;
+  directory_.write("config.json", config.dump());
+  const ProgramResult key = run_dsf({"import", path("model.safetensors"), "--out", path("new")});
+  EXPECT_EQ(key.exit_code, 2);
+  EXPECT_THAT(key.err, HasSubstr("did you mean"));
+  for (const char* text : {"", "[]", "{", "{\"format\":\"dsf-model\",\"version\":1}"}) {
+    directory_.write("config.json", text);
+    EXPECT_EQ(run_dsf({"import", path("model.safetensors"), "--out", path("new")}).exit_code, 2);
+  }
+  fs::remove(path("config.json"));
+  EXPECT_EQ(run_dsf({"import", path("model.safetensors"), "--out", path("new")}).exit_code, 2);
+  EXPECT_EQ(run_dsf({"import", path("model.safetensors"), "--tokenizer", path("run"), "--out",
+                     path("new")})
+                .exit_code,
+            1);
+  EXPECT_FALSE(fs::exists(path("new")));
+}
+
+}  // namespace
+}  // namespace dsf
