@@ -110,6 +110,9 @@ void run_eval(const EvalOptions& options) {
   }
   StoredModel stored = open_stored_model(options.run, options.checkpoint, options.threads);
   if (!options.data.empty()) stored.config.data.corpus = options.data;
+  if (options.stream && stored.config.model.mixer == "attention") {
+    throw UsageError("--stream carries a state through the text; attention has none");
+  }
   if (options.stream) {
     stored.config.data.batching = "stream";
     stored.config.train.batch = 1;
