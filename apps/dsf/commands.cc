@@ -8,6 +8,8 @@ void add_commands(CLI::App& app) {
   add_bench_command(app);
   add_info_command(app);
   add_demo_command(app);
+  add_tokenizer_command(app);
+  add_data_command(app);
 }
 
 }  // namespace dsf

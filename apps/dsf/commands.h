@@ -15,5 +15,7 @@ void add_eval_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_demo_command(CLI::App& app);
+void add_tokenizer_command(CLI::App& app);
+void add_data_command(CLI::App& app);
 
 }  // namespace dsf
