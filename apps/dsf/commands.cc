@@ -14,6 +14,8 @@ void add_commands(CLI::App& app) {
   add_info_command(app);
   add_gradient_command(app);
   add_demo_command(app);
+  add_tokenizer_command(app);
+  add_data_command(app);
 }
 
 }  // namespace dsf

@@ -19,5 +19,7 @@ void add_bench_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_gradient_command(CLI::App& app);
 void add_demo_command(CLI::App& app);
+void add_tokenizer_command(CLI::App& app);
+void add_data_command(CLI::App& app);
 
 }  // namespace dsf

@@ -23,7 +23,7 @@ std::string ByteTokenizer::decode(const std::vector<token_t>& ids) const {
 }
 
 void ByteTokenizer::save(const std::filesystem::path& file) const {
-  write_tokenizer_file({kind(), {}}, file);
+  write_tokenizer_file({kind(), {}, ""}, file);
 }
 
 void check_byte_config(const TokenizerConfig& config) {

@@ -74,7 +74,7 @@ std::string CharTokenizer::decode(const std::vector<token_t>& ids) const {
 }
 
 void CharTokenizer::save(const std::filesystem::path& file) const {
-  write_tokenizer_file({kind(), tokens_}, file);
+  write_tokenizer_file({kind(), tokens_, ""}, file);
 }
 
 std::vector<std::string> char_tokens(const TokenizerConfig& config, std::string_view text) {

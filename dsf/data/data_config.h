@@ -9,7 +9,7 @@ namespace dsf {
 /// Which text, and how it is cut. See dsf/data/dataset.h for what the strings may be.
 struct DataConfig {
   std::string corpus;
-  std::string tokenizer = "word";      ///< word | char | byte
+  std::string tokenizer = "word";      ///< word | char | byte | bpe
   dim_t vocab = 0;                     ///< 0: as many as the text has
   dim_t min_count = 1;                 ///< rarer words or characters become <unk>
   std::string batching = "sentences";  ///< sentences | blocks | stream

@@ -7,6 +7,7 @@
 #include "dsf/base/error.h"
 #include "dsf/base/utf8.h"
 #include "dsf/data/corpus.h"
+#include "dsf/data/token_cache.h"
 
 namespace dsf {
 namespace {
@@ -21,9 +22,9 @@ std::unique_ptr<Tokenizer> stored_tokenizer(const DataConfig& config,
   return tokenizer;
 }
 
-Split checked_split(const Tokenizer& tokenizer, std::string_view text, const DataConfig& config,
-                    std::string_view name) {
-  Split split = make_split(tokenizer, text);
+Split checked_split(const TokenCache& cache, const Tokenizer& tokenizer, std::string_view text,
+                    const DataConfig& config, std::string_view name) {
+  Split split = cache.split(tokenizer, text);
   if (static_cast<dim_t>(split.tokens.size()) == split.lines()) {
     throw DataError(fmt::format("data.corpus = '{}': the {} split has nothing but blank lines",
                                 config.corpus, name));
@@ -66,15 +67,16 @@ Dataset load_dataset(const DataConfig& config, std::uint64_t seed,
                      const std::optional<std::filesystem::path>& tokenizer_file) {
   check_tokenizer_kind(config.tokenizer);
   const CorpusText text = read_corpus(config, seed);
+  const TokenCache cache = TokenCache::of_user();
   Dataset dataset;
   dataset.tokenizer =
       tokenizer_file
           ? stored_tokenizer(config, *tokenizer_file)
-          : build_tokenizer({config.tokenizer, config.vocab, config.min_count}, text.train);
-  dataset.train = checked_split(*dataset.tokenizer, text.train, config, "train");
-  dataset.valid = checked_split(*dataset.tokenizer, text.valid, config, "valid");
+          : cache.tokenizer({config.tokenizer, config.vocab, config.min_count}, text.train);
+  dataset.train = checked_split(cache, *dataset.tokenizer, text.train, config, "train");
+  dataset.valid = checked_split(cache, *dataset.tokenizer, text.valid, config, "valid");
   if (!text.test.empty()) {
-    dataset.test = checked_split(*dataset.tokenizer, text.test, config, "test");
+    dataset.test = checked_split(cache, *dataset.tokenizer, text.test, config, "test");
   }
   return dataset;
 }

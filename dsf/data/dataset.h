@@ -61,7 +61,8 @@ struct Dataset {
 
 /// Reads, splits, tokenizes. `tokenizer_file`: use this stored tokenizer instead of building one
 /// (evaluation, resume). Throws ConfigError or DataError naming the file or key and what would be
-/// right. Nothing but blank lines in train or valid is an error.
+/// right. Nothing but blank lines in train or valid is an error. Sub-word pieces and tokens of
+/// large texts are kept on disk for the next time (dsf/data/token_cache.h).
 Dataset load_dataset(const DataConfig& config, std::uint64_t seed,
                      const std::optional<std::filesystem::path>& tokenizer_file = std::nullopt);
 

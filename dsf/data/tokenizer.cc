@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dsf/base/error.h"
+#include "dsf/data/bpe_tokenizer.h"
 #include "dsf/data/byte_tokenizer.h"
 #include "dsf/data/char_tokenizer.h"
 #include "dsf/data/text_file.h"
@@ -14,9 +15,9 @@
 namespace dsf {
 
 void check_tokenizer_kind(const std::string& kind) {
-  if (kind != "word" && kind != "char" && kind != "byte") {
+  if (kind != "word" && kind != "char" && kind != "byte" && kind != "bpe") {
     throw ConfigError(
-        fmt::format("data.tokenizer = '{}' is not known; use word, char or byte", kind));
+        fmt::format("data.tokenizer = '{}' is not known; use word, char, byte or bpe", kind));
   }
 }
 
@@ -27,6 +28,7 @@ std::unique_ptr<Tokenizer> build_tokenizer(const TokenizerConfig& config, std::s
     return std::make_unique<ByteTokenizer>();
   }
   require_utf8(text, "training text");
+  if (config.kind == "bpe") return std::make_unique<BpeTokenizer>(bpe_model(config, text));
   if (config.kind == "word") return std::make_unique<WordTokenizer>(word_tokens(config, text));
   return std::make_unique<CharTokenizer>(char_tokens(config, text));
 }
@@ -37,10 +39,11 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file) {
     if (stored.kind == "word") return std::make_unique<WordTokenizer>(std::move(stored.tokens));
     if (stored.kind == "char") return std::make_unique<CharTokenizer>(std::move(stored.tokens));
     if (stored.kind == "byte") return std::make_unique<ByteTokenizer>();
+    if (stored.kind == "bpe") return std::make_unique<BpeTokenizer>(std::move(stored.model));
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: damaged tokenizer: {}", file.string(), error.what()));
   }
-  throw DataError(fmt::format("{}: a tokenizer of kind '{}'; known are word, char and byte",
+  throw DataError(fmt::format("{}: a tokenizer of kind '{}'; known are word, char, byte and bpe",
                               file.string(), stored.kind));
 }
 

@@ -2,15 +2,19 @@
 
 // Text <-> token ids. A tokenizer is built from training text or loaded from a run directory.
 //
-//   word   what stands between ASCII white space.  ids: <unk> 0, <bos> 1, <eos> 2, then by
-//   frequency.
+//   word   what stands between ASCII white space.
+//          ids: <unk> 0, <bos> 1, <eos> 2, then by frequency.
 //          These three words, where the text itself has them, are the special tokens.
-//   char   Unicode code points.                    ids: <unk> 0, <bos> 1, newline 2, then by
-//   frequency byte   bytes; nothing is unknown.              ids: the byte's value, <bos> 256
+//   char   Unicode code points.
+//          ids: <unk> 0, <bos> 1, newline 2, then by frequency
+//   byte   bytes; nothing is unknown.
+//          ids: the byte's value, <bos> 256
+//   bpe    sub-word pieces learnt from the text; nothing is unknown (dsf/data/bpe_tokenizer.h).
+//          ids: <unk> 0 (never used), <bos> 1, the 256 bytes, then pieces in the order learnt
 //
-// eos() closes a line of text. Words have no token for the line end, so they need <eos>; for
-// characters and bytes the newline itself is that token, and decode(encode(text)) == text: always
-// for bytes, for characters where all are known.
+// eos() closes a line of text. Words have no token for the line end, so they need <eos>; for the
+// others the newline itself is that token, and decode(encode(text)) == text: always for bytes and
+// bpe, for characters where all are known.
 
 #include <filesystem>
 #include <memory>
@@ -26,10 +30,10 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  virtual std::string kind() const = 0;  ///< word | char | byte
+  virtual std::string kind() const = 0;  ///< word | char | byte | bpe
   virtual dim_t vocab_size() const = 0;
   virtual token_t bos() const = 0;  ///< <bos>
-  virtual token_t eos() const = 0;  ///< closes a line: <eos>; char and byte: the newline
+  virtual token_t eos() const = 0;  ///< closes a line: <eos>; the newline, but for word
   virtual token_t unk() const = 0;  ///< <unk>; -1 where nothing can be unknown
 
   /// Appends the ids of `text` to `out`. Never adds <bos> or <eos> by itself. Takes any bytes:
@@ -44,12 +48,12 @@ class Tokenizer {
 };
 
 struct TokenizerConfig {
-  std::string kind = "word";  ///< word | char | byte
-  dim_t vocab = 0;            ///< size of the vocabulary, specials included; 0 = no limit
+  std::string kind = "word";  ///< word | char | byte | bpe
+  dim_t vocab = 0;            ///< specials included; 0 = no limit (bpe: 16,000, or what there is)
   dim_t min_count = 1;        ///< words or characters seen less often become <unk>
 };
 
-/// Throws ConfigError where `kind` is none of word, char, byte.
+/// Throws ConfigError where `kind` is none of word, char, byte, bpe.
 void check_tokenizer_kind(const std::string& kind);
 
 /// Builds from training text. Throws ConfigError for an unknown kind or limits out of range,

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "dsf/base/base64.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/data/text_file.h"
@@ -22,17 +23,20 @@ StoredTokenizer from_json(const json& document) {
     throw DataError(fmt::format("version {}; this program reads version {}",
                                 document.at("version").dump(), kVersion));
   }
+  const auto model = from_base64(document.value("model", ""));
+  if (!model) throw DataError("\"model\" is not base64");
   return {document.at("kind").get<std::string>(),
-          document.at("tokens").get<std::vector<std::string>>()};
+          document.at("tokens").get<std::vector<std::string>>(), *model};
 }
 
 }  // namespace
 
 void write_tokenizer_file(const StoredTokenizer& tokenizer, const std::filesystem::path& file) {
-  const json document = {{"format", kFormat},
-                         {"version", kVersion},
-                         {"kind", tokenizer.kind},
-                         {"tokens", tokenizer.tokens}};
+  json document = {{"format", kFormat},
+                   {"version", kVersion},
+                   {"kind", tokenizer.kind},
+                   {"tokens", tokenizer.tokens}};
+  if (!tokenizer.model.empty()) document["model"] = to_base64(tokenizer.model);
   replace_file(file, document.dump(1) + '\n');
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The file a tokenizer is kept in: {"format": "dsf-tokenizer", "version": 1, "kind": ..., "tokens":
-// [...]}
+// The file a tokenizer is kept in:
+//   {"format": "dsf-tokenizer", "version": 1, "kind": ..., "tokens": [...], "model": "base64"}
 
 #include <filesystem>
 #include <string>
@@ -11,7 +11,8 @@ namespace dsf {
 
 struct StoredTokenizer {
   std::string kind;
-  std::vector<std::string> tokens;  ///< in the order of their ids; byte has none
+  std::vector<std::string> tokens;  ///< in the order of their ids; byte and bpe have none
+  std::string model;                ///< bpe: what SentencePiece serializes; any bytes
 };
 
 /// At any moment `file` is whole: the old one or the new. Throws IoError.

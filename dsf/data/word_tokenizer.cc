@@ -64,7 +64,7 @@ std::string WordTokenizer::decode(const std::vector<token_t>& ids) const {
 }
 
 void WordTokenizer::save(const std::filesystem::path& file) const {
-  write_tokenizer_file({kind(), vocabulary_.tokens()}, file);
+  write_tokenizer_file({kind(), vocabulary_.tokens(), ""}, file);
 }
 
 std::vector<std::string> word_tokens(const TokenizerConfig& config, std::string_view text) {

@@ -132,6 +132,7 @@ RunConfig with_assignments(RunConfig base, const std::vector<Assignment>& assign
     // In a file "epochs" comes before "steps", because tables are sorted: there the steps count.
     if (assignment.field->name() == "train.epochs") base.train.steps = 0;
   }
+  base.model.context = base.data.context;
   validate(base);
   return base;
 }

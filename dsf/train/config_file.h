@@ -32,7 +32,8 @@ Assignment parse_assignment(std::string_view name, std::string_view value, std::
 Assignment parse_assignment(std::string_view text);
 
 /// `base` with the assignments done, in order; validated. Assigning train.epochs sets train.steps
-/// to 0: of the two ways to say how long, the later one counts.
+/// to 0: of the two ways to say how long, the later one counts. model.context, which is no key of
+/// its own, follows data.context.
 RunConfig with_assignments(RunConfig base, const std::vector<Assignment>& assignments);
 
 /// `run` continued with other settings. Throws UsageError, naming the key and both values, where an

@@ -27,10 +27,10 @@ std::vector<Field> make_fields() {
   return {
       {"data", "corpus", DSF_AT(data.corpus), kAny, {}, checked,
        "PTB or WikiText directory, text file(s) separated by commas, or synthetic:recall"},
-      {"data", "tokenizer", DSF_AT(data.tokenizer), kAny, {"word", "char", "byte"}, fixed,
+      {"data", "tokenizer", DSF_AT(data.tokenizer), kAny, {"word", "char", "byte", "bpe"}, fixed,
        "what a token is"},
       {"data", "vocab", DSF_AT(data.vocab), kFromZero, {}, fixed,
-       "size of the vocabulary, <unk>, <bos> and <eos> included; 0: as many as the text has"},
+       "size of the vocabulary, specials included; 0: as many as the text has (bpe: up to 16000)"},
       {"data", "min_count", DSF_AT(data.min_count), kFromOne, {}, fixed,
        "tokens seen less often become <unk>"},
       {"data", "batching", DSF_AT(data.batching), kAny, {"sentences", "blocks", "stream"}, fixed,

@@ -108,7 +108,7 @@ TEST_F(SmallDataset, BlankSplitIsRefused) {
 }
 
 TEST_F(SmallDataset, UnknownTokenizerIsRefusedBeforeReading) {
-  config_.tokenizer = "bpe";
+  config_.tokenizer = "unigram";
   config_.corpus = dir_ / "nowhere";
   EXPECT_THROW(load_dataset(config_, 0), ConfigError);
 }

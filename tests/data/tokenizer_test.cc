@@ -180,12 +180,12 @@ TEST(ByteTokenizer, HasNoVocabularyToLimit) {
 // --- all -----------------------------------------------------------------------------------------
 
 TEST(Tokenizer, UnknownKindIsRefusedWithTheKnownOnes) {
-  EXPECT_THAT(message_of<ConfigError>([] { build("bpe", "text"); }),
-              AllOf(HasSubstr("'bpe'"), HasSubstr("word, char or byte")));
+  EXPECT_THAT(message_of<ConfigError>([] { build("unigram", "text"); }),
+              AllOf(HasSubstr("'unigram'"), HasSubstr("word, char, byte or bpe")));
 }
 
-TEST(Tokenizer, BinaryTrainingTextIsRefusedByWordAndChar) {
-  for (const char* kind : {"word", "char"}) {
+TEST(Tokenizer, BinaryTrainingTextIsRefusedByAllButByte) {
+  for (const char* kind : {"word", "char", "bpe"}) {
     EXPECT_THROW(build(kind, "a \xFF"), DataError) << kind;
     EXPECT_THROW(build(kind, std::string_view("a\0b", 3)), DataError) << kind;
   }
@@ -227,7 +227,7 @@ TEST_P(EveryTokenizer, SavingWhereNothingCanBeWrittenFails) {
   EXPECT_THROW(build(GetParam(), "some text\n")->save(dir / "no/such/dir/t.json"), IoError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, EveryTokenizer, ::testing::Values("word", "char", "byte"));
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryTokenizer, ::testing::Values("word", "char", "byte", "bpe"));
 
 // --- damaged files -------------------------------------------------------------------------------
 
@@ -246,21 +246,25 @@ TEST_P(DamagedTokenizer, IsRefusedByName) {
 
 INSTANTIATE_TEST_SUITE_P(
     Files, DamagedTokenizer,
-    ::testing::Values("", "not json", "{", "null", "[]", "42", "{}", "\xFF\xFE",
-                      R"({"format":"other","version":1,"kind":"word","tokens":[]})",
-                      R"({"format":"dsf-tokenizer","version":2,"kind":"byte","tokens":[]})",
-                      R"({"format":"dsf-tokenizer","kind":"byte","tokens":[]})",
-                      stored(R"(7)", R"([])"), stored(R"("bpe")", R"([])"),
-                      R"({"format":"dsf-tokenizer","version":1,"kind":"word"})",
-                      stored(R"("word")", R"("abc")"), stored(R"("word")", R"([1,2,3])"),
-                      stored(R"("word")", R"([])"), stored(R"("word")", R"(["a","b","c"])"),
-                      stored(R"("word")", R"(["<unk>","<bos>","<eos>","a","a"])"),
-                      stored(R"("word")", R"(["<unk>","<bos>","<eos>","a b"])"),
-                      stored(R"("word")", R"(["<unk>","<bos>","<eos>",""])"),
-                      stored(R"("char")", R"(["<unk>","<bos>"])"),
-                      stored(R"("char")", R"(["<unk>","<bos>","\n","ab"])"),
-                      stored(R"("char")", R"(["<unk>","<bos>","\n",""])"),
-                      stored(R"("char")", R"(["<unk>","<bos>","\n","a","a"])")));
+    ::testing::Values(
+        "", "not json", "{", "null", "[]", "42", "{}", "\xFF\xFE",
+        R"({"format":"other","version":1,"kind":"word","tokens":[]})",
+        R"({"format":"dsf-tokenizer","version":2,"kind":"byte","tokens":[]})",
+        R"({"format":"dsf-tokenizer","kind":"byte","tokens":[]})", stored(R"(7)", R"([])"),
+        stored(R"("bpe")", R"([])"), stored(R"("unigram")", R"([])"),
+        R"({"format":"dsf-tokenizer","version":1,"kind":"word"})",
+        R"({"format":"dsf-tokenizer","version":1,"kind":"bpe","tokens":[],"model":7})",
+        R"({"format":"dsf-tokenizer","version":1,"kind":"bpe","tokens":[],"model":"?"})",
+        R"({"format":"dsf-tokenizer","version":1,"kind":"bpe","tokens":[],"model":"Zm9v"})",
+        stored(R"("word")", R"("abc")"), stored(R"("word")", R"([1,2,3])"),
+        stored(R"("word")", R"([])"), stored(R"("word")", R"(["a","b","c"])"),
+        stored(R"("word")", R"(["<unk>","<bos>","<eos>","a","a"])"),
+        stored(R"("word")", R"(["<unk>","<bos>","<eos>","a b"])"),
+        stored(R"("word")", R"(["<unk>","<bos>","<eos>",""])"),
+        stored(R"("char")", R"(["<unk>","<bos>"])"),
+        stored(R"("char")", R"(["<unk>","<bos>","\n","ab"])"),
+        stored(R"("char")", R"(["<unk>","<bos>","\n",""])"),
+        stored(R"("char")", R"(["<unk>","<bos>","\n","a","a"])")));
 
 TEST(DamagedTokenizerFile, EveryCutOfAGoodFileIsRefused) {
   const TempDir dir;

@@ -1,0 +1,102 @@
+// bpe_model: how a BpeTokenizer's pieces are learnt.
+
+#include <fmt/format.h>
+#include <sentencepiece_trainer.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "dsf/base/error.h"
+#include "dsf/data/bpe_tokenizer.h"
+
+namespace dsf {
+namespace {
+
+constexpr dim_t kSpecials = 2 + 256;  // <unk>, <bos> and the bytes
+constexpr dim_t kLargestVocab = 1'000'000;
+
+void check_limits(const TokenizerConfig& config) {
+  if (config.min_count != 1) {
+    throw ConfigError(fmt::format(
+        "data.min_count = {}, but the bpe tokenizer has no unknown tokens; leave it at 1",
+        config.min_count));
+  }
+  if (config.vocab != 0 && (config.vocab <= kSpecials || config.vocab > kLargestVocab)) {
+    throw ConfigError(fmt::format(
+        "data.vocab = {}, but the bpe tokenizer needs more than {} pieces (<unk>, <bos> and 256 "
+        "bytes) and takes at most {}; 0 means {}",
+        config.vocab, kSpecials, kLargestVocab, BpeTokenizer::kDefaultVocab));
+  }
+}
+
+/// Runs of plain text, as BpeTokenizer::encode will cut it, and cut at tabs, which SentencePiece
+/// keeps for itself in training: a line with one would be left out.
+class PlainRuns final : public sentencepiece::SentenceIterator {
+ public:
+  explicit PlainRuns(std::string_view text) : text_(text) { PlainRuns::Next(); }
+
+  bool done() const override { return run_.empty(); }
+  void Next() override {
+    run_.clear();
+    while (run_.empty() && at_ < text_.size()) {
+      const std::string_view plain = text_.substr(at_, plain_length(text_, at_, Spaces::plain));
+      run_ = plain.substr(0, plain.find('\t'));
+      at_ += std::max<std::size_t>(1, run_.size());
+    }
+  }
+  const std::string& value() const override { return run_; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::string run_;
+};
+
+// The flags that make encoding lossless: text is taken as it is (identity), no space is put before
+// it or taken away, and every character can be written in bytes.
+std::unordered_map<std::string, std::string> trainer_flags(dim_t vocab) {
+  return {{"model_type", "bpe"},
+          {"vocab_size", fmt::format("{}", vocab)},
+          {"hard_vocab_limit", "false"},
+          {"byte_fallback", "true"},
+          {"normalization_rule_name", "identity"},
+          {"add_dummy_prefix", "false"},
+          {"remove_extra_whitespaces", "false"},
+          {"allow_whitespace_only_pieces", "true"},
+          {"max_sentence_length", "1073741824"},
+          {"unk_id", "0"},
+          {"bos_id", "1"},
+          {"eos_id", "-1"},
+          {"pad_id", "-1"},
+          {"unk_piece", "<unk>"},
+          {"bos_piece", "<bos>"},
+          {"minloglevel", "3"}};
+}
+
+}  // namespace
+
+std::string bpe_model(const TokenizerConfig& config, std::string_view text) {
+  check_limits(config);
+  PlainRuns runs(text);
+  if (runs.done()) throw DataError("training text: nothing to learn sub-word pieces from");
+  const dim_t wanted = config.vocab > 0 ? config.vocab : BpeTokenizer::kDefaultVocab;
+  std::string model;
+  const auto status =
+      sentencepiece::SentencePieceTrainer::Train(trainer_flags(wanted), &runs, &model);
+  if (!status.ok()) {
+    throw DataError(
+        fmt::format("training text: no {} sub-word pieces can be learnt from it (SentencePiece: "
+                    "{}); another data.vocab may fit",
+                    wanted, status.ToString()));
+  }
+  const dim_t found = BpeTokenizer(model).vocab_size();
+  if (config.vocab > 0 && found < config.vocab) {
+    throw DataError(fmt::format(
+        "data.vocab = {}, but the training text has only {} sub-word pieces; use 0 to take all",
+        config.vocab, found));
+  }
+  return model;
+}
+
+}  // namespace dsf

@@ -1,0 +1,100 @@
+// dsf tokenizer and dsf data, and training on sub-word pieces with every mixer.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.h"
+#include "tests/support/small_text.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+class TextCommands : public ::testing::Test {
+ protected:
+  TextCommands() { directory_.write("text.txt", small_text(200)); }
+  std::string path(std::string_view name) const { return directory_ / name; }
+
+  static std::string run_ok(const Words& words) {
+    const ProgramResult result = run_dsf(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  }
+
+  void train_tokenizer() const {
+    run_ok({"tokenizer", "train", "--data", path("text.txt"), "--out", path("t.json")});
+  }
+
+  Words train(const std::string& run, const Words& more) const {
+    Words words = {"train", "--data", path("text.txt"), "--out", path(run), "--threads", "1"};
+    for (const char* set :
+         {"data.tokenizer=bpe", "data.batching=blocks", "data.context=8", "model.hidden=8",
+          "model.block=transformer", "train.batch=4", "train.steps=3"}) {
+      words.insert(words.end(), {"--set", set});
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  TempDirectory directory_;
+};
+
+TEST_F(TextCommands, WhatIsEncodedIsDecoded) {
+  train_tokenizer();
+  const std::string text = " the  naïve\n\n日本 \xE2\x96\x81 end";
+  const json ids =
+      json::parse(run_ok({"tokenizer", "encode", path("t.json"), "--text", text, "--json"}));
+  Words decode = {"tokenizer", "decode", path("t.json"), "--ids"};
+  for (const json& id : ids) decode.push_back(id.dump());
+  EXPECT_EQ(run_ok(decode), text);
+}
+
+TEST_F(TextCommands, ATokenizerIsNotReplacedUnasked) {
+  train_tokenizer();
+  const Words again = {"tokenizer", "train", "--data", path("text.txt"), "--out", path("t.json")};
+  const ProgramResult refused = run_dsf(again);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--force"));
+  Words forced = again;
+  forced.emplace_back("--force");
+  run_ok(forced);
+}
+
+TEST_F(TextCommands, EveryMixerTrainsOnPiecesAndEvaluates) {
+  for (const char* mixer : {"gru", "attention", "ema"}) {
+    run_ok(train(mixer, {"--set", std::string("model.mixer=") + mixer}));
+    const json report = json::parse(run_ok({"eval", path(mixer), "--json", "--threads", "1"}));
+    EXPECT_GT(report.at("perplexity").get<double>(), 1.0) << mixer;
+    run_ok({"tokenizer", "encode", path(mixer), "--text", "the run's own tokenizer"});
+  }
+}
+
+TEST_F(TextCommands, AttentionHasNoStateToCarry) {
+  const ProgramResult result =
+      run_dsf(train("run", {"--set", "model.mixer=attention", "--set", "data.batching=stream"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("data.batching"));
+  EXPECT_THAT(result.err, HasSubstr("attention"));
+}
+
+TEST_F(TextCommands, DataCheckCountsEachSplit) {
+  directory_.write("train.txt", "a b a\n\n c <unk>\n");
+  directory_.write("valid.txt", "a d\n");
+  const json report = json::parse(run_ok({"data", "check", directory_.path().string(), "--json"}));
+  ASSERT_EQ(report.at("splits").size(), 2U);
+  EXPECT_EQ(report["splits"][0]["lines"], 3);
+  EXPECT_EQ(report["splits"][0]["tokens"], 5);
+  EXPECT_EQ(report["splits"][0]["types"], 4);
+  EXPECT_EQ(report["splits"][1]["unseen"], 1);
+  EXPECT_THAT(run_ok({"data", "check", directory_.path().string()}), HasSubstr("not in train"));
+  EXPECT_EQ(run_dsf({"data", "check", path("nothing")}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace dsf
