@@ -54,7 +54,6 @@ void validate(const RunConfig& config) {
 }
 
 void resolve(RunConfig& config) {
-  config.model.context = config.data.context;
   for (std::string* names : {&config.data.corpus, &config.data.valid, &config.data.test}) {
     *names = absolute_names(*names);
   }

@@ -42,8 +42,7 @@ struct RunConfig {
 void validate(const RunConfig& config);
 
 /// Settles what depends on where the run starts: the names of corpus files become absolute, so that
-/// `dsf eval` finds them from anywhere, and precision auto becomes what this CPU does fastest. Also
-/// hands the context of the data to the model, whose learned positions must cover it.
+/// `dsf eval` finds them from anywhere, and precision auto becomes what this CPU does fastest.
 void resolve(RunConfig& config);
 
 /// `precision` as resolved.
