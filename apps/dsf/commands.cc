@@ -16,6 +16,7 @@ void add_commands(CLI::App& app) {
   add_demo_command(app);
   add_tokenizer_command(app);
   add_data_command(app);
+  add_reproduce_command(app);
 }
 
 }  // namespace dsf

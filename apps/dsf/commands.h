@@ -21,5 +21,6 @@ void add_gradient_command(CLI::App& app);
 void add_demo_command(CLI::App& app);
 void add_tokenizer_command(CLI::App& app);
 void add_data_command(CLI::App& app);
+void add_reproduce_command(CLI::App& app);
 
 }  // namespace dsf

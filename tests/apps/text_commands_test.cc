@@ -96,5 +96,34 @@ TEST_F(TextCommands, DataCheckCountsEachSplit) {
   EXPECT_EQ(run_dsf({"data", "check", path("nothing")}).exit_code, 2);
 }
 
+TEST_F(TextCommands, ReproduceListsTheExperiments) {
+  const std::string list = run_ok({"reproduce", "--list"});
+  for (const char* name : {"ptb", "width", "cells", "depth", "length", "architectures"}) {
+    EXPECT_THAT(list, HasSubstr(name));
+  }
+  EXPECT_EQ(run_dsf({"reproduce", "depth"}).exit_code, 2);
+  const ProgramResult unknown =
+      run_dsf({"reproduce", "dept", "--data", path("text.txt"), "--out", path("grid")});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("depth"));
+}
+
+TEST_F(TextCommands, ReproduceWritesTablesAndIsReadBackAtNoCost) {
+  Words words = {"reproduce",  "architectures", "--data", path("text.txt"), "--out",
+                 path("grid"), "--threads",     "1",      "--json"};
+  for (const char* set : {"data.vocab=0", "data.context=8", "model.hidden=8", "model.layers=1",
+                          "train.batch=4", "train.steps=2", "train.eval_every=2"}) {
+    words.insert(words.end(), {"--set", set});
+  }
+  const json report = json::parse(run_ok(words));
+  EXPECT_EQ(report["models"][0]["model"], "attention_3L512");
+  EXPECT_EQ(report["models"][0]["bptt"]["paper"], 24.58);
+  EXPECT_GT(report["models"][2]["dsf"]["perplexity"].get<double>(), 1.0);
+  EXPECT_THAT(slurp(directory_ / "grid/table.md"), HasSubstr("| attention_3L512"));
+  const auto before = snapshot(directory_ / "grid/gru_3L512");
+  EXPECT_EQ(json::parse(run_ok(words)), report);
+  EXPECT_EQ(snapshot(directory_ / "grid/gru_3L512"), before);
+}
+
 }  // namespace
 }  // namespace dsf

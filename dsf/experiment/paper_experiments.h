@@ -1,0 +1,37 @@
+#pragma once
+
+// The paper's experiments as data: which models, trained how, and the numbers printed for them.
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dsf {
+
+/// A model of an experiment, trained by each of `methods`.
+struct PaperModel {
+  std::string name;                     ///< "gru_3L512": of its directory, at full size
+  double x = 0.0;                       ///< where it stands in the experiment's figure
+  std::vector<std::string> settings;    ///< "section.key=value"
+  std::vector<std::string> methods;     ///< feedback.method of its runs
+  std::map<std::string, double> paper;  ///< validation perplexity by method, where stated
+};
+
+struct PaperExperiment {
+  std::string name;     ///< "depth"
+  std::string source;   ///< "table 2"
+  std::string title;    ///< "Depth, WikiText-103"
+  std::string x_label;  ///< of the figure
+  std::vector<PaperModel> models;
+};
+
+/// full: the paper's own settings. quick: an eighth of the width and context, 2,000 pieces, a
+/// thousand steps.
+enum class Scale { quick, full };
+
+std::vector<std::string> paper_experiment_names();
+
+/// Throws UsageError, with the nearest known name, where there is none of this name.
+PaperExperiment paper_experiment(const std::string& name, Scale scale);
+
+}  // namespace dsf

@@ -1,0 +1,141 @@
+#include "dsf/experiment/reproduction.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "dsf/base/error.h"
+#include "dsf/model/language_model.h"
+#include "tests/support/small_text.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+RunConfig config_of(const PaperModel& model) {
+  std::vector<Assignment> assignments;
+  for (const std::string& setting : model.settings) {
+    assignments.push_back(parse_assignment(setting));
+  }
+  return with_assignments(RunConfig(), assignments);
+}
+
+// At full scale a model of an experiment is the one its file in configs/ describes.
+TEST(PaperExperiments, FullScaleIsWhatTheConfigurationsSay) {
+  for (const std::string& name : paper_experiment_names()) {
+    const fs::path folder =
+        fs::path(DSF_SOURCE_DIR) / "configs" / (name == "ptb" ? "ptb" : "wikitext-103");
+    for (const PaperModel& model : paper_experiment(name, Scale::full).models) {
+      RunConfig expected =
+          with_assignments(RunConfig(), read_config_file(folder / (model.name + ".toml")));
+      expected.feedback.method = RunConfig().feedback.method;  // the grid's
+      EXPECT_EQ(to_toml(config_of(model)), to_toml(expected)) << name << " " << model.name;
+    }
+  }
+}
+
+TEST(PaperExperiments, QuickScaleIsAccepted) {
+  for (const std::string& name : paper_experiment_names()) {
+    for (const PaperModel& model : paper_experiment(name, Scale::quick).models) {
+      const RunConfig config = config_of(model);
+      EXPECT_GT(count_parameters(config.model, config.feedback, 2000), 0) << model.name;
+      EXPECT_GT(config.train.steps, 0) << model.name;
+    }
+  }
+}
+
+TEST(PaperExperiments, UnknownNameIsRefusedWithTheNearest) {
+  try {
+    paper_experiment("dept", Scale::quick);
+    FAIL() << "nothing was thrown";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did you mean \"depth\""));
+  }
+}
+
+class TinyGrid : public ::testing::Test {
+ protected:
+  TinyGrid() {
+    reproduction_.experiment = paper_experiment("depth", Scale::quick);
+    reproduction_.experiment.models.resize(2);
+    reproduction_.out = directory_ / "grid";
+    for (const std::string& setting :
+         {"data.corpus=" + directory_.write("text.txt", small_text(120)).string(),
+          std::string("data.vocab=0"), std::string("model.hidden=8"), std::string("train.steps=4"),
+          std::string("train.eval_every=2"), std::string("train.batch=4"),
+          std::string("data.context=8"), std::string("train.threads=1")}) {
+      reproduction_.assignments.push_back(parse_assignment(setting));
+    }
+  }
+
+  static int never() { return 0; }
+
+  TempDirectory directory_;
+  Reproduction reproduction_;
+};
+
+TEST_F(TinyGrid, TableAndJsonHaveOursBesideThePapers) {
+  reproduction_.seeds = 2;
+  const auto models = run_reproduction(reproduction_, never);
+  const json report = json::parse(reproduction_json(reproduction_.experiment, models));
+  ASSERT_EQ(report["models"].size(), 2U);
+  const json& row = report["models"][1];
+  EXPECT_EQ(row["model"], "gru_3L512");
+  for (const char* method : {"bptt", "ft", "dsf"}) {
+    ASSERT_EQ(row[method]["runs"].size(), 2U) << method;
+    const double first = row[method]["runs"][0];
+    const double second = row[method]["runs"][1];
+    EXPECT_NE(first, second) << "two seeds";
+    EXPECT_NEAR(row[method]["perplexity"], (first + second) / 2, 1e-9 * first);
+    EXPECT_NEAR(row[method]["deviation"], std::abs(first - second) / std::sqrt(2.0), 1e-9 * first);
+  }
+  EXPECT_EQ(row["dsf"]["paper"], 31.54);
+  EXPECT_NEAR(row["paper_dsf_to_bptt"], 31.54 / 28.32, 1e-12);
+  EXPECT_THAT(reproduction_table(models).to_markdown(), HasSubstr("46.60"));
+  EXPECT_EQ(reproduction_figure(reproduction_.experiment, models).curves.size(), 3U);
+}
+
+TEST_F(TinyGrid, FinishedRunsAreReadBackAndStoppedOnesResumed) {
+  int steps = 0;
+  const auto stopped =
+      run_reproduction(reproduction_, [&steps] { return ++steps > 6 ? SIGTERM : 0; });
+  EXPECT_EQ(stopped[0].methods[0].runs.size(), 1U);
+  EXPECT_TRUE(stopped[1].methods[2].runs.empty());
+  const fs::path first = reproduction_.out / "gru_1L512" / "bptt" / "log.jsonl";
+  const std::string log = slurp(first);
+
+  const auto whole = run_reproduction(reproduction_, never);
+  for (const ModelRuns& model : whole) {
+    for (const MethodRuns& runs : model.methods) {
+      ASSERT_EQ(runs.runs.size(), 1U) << model.model.name << runs.method;
+      EXPECT_EQ(runs.runs[0].steps.back(), 4.0);
+    }
+  }
+  EXPECT_EQ(slurp(first), log);
+
+  // Nothing is left to train: a run that starts would ask whether to stop.
+  bool asked = false;
+  const auto again = run_reproduction(reproduction_, [&asked] {
+    asked = true;
+    return 0;
+  });
+  EXPECT_FALSE(asked);
+  EXPECT_EQ(reproduction_json(reproduction_.experiment, again),
+            reproduction_json(reproduction_.experiment, whole));
+}
+
+TEST_F(TinyGrid, FinishedRunsOfOtherSettingsAreNotTakenForThese) {
+  run_reproduction(reproduction_, never);
+  reproduction_.assignments.push_back(parse_assignment("train.lr=0.5"));
+  EXPECT_THROW(run_reproduction(reproduction_, never), UsageError);
+}
+
+}  // namespace
+}  // namespace dsf
