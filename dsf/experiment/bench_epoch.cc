@@ -33,7 +33,7 @@ std::vector<TokenBatch> make_batches(const std::vector<dim_t>& lengths, dim_t vo
   return batches;
 }
 
-/// Seconds by StepPart of all batches together.
+/// Seconds by part of all batches together.
 PartTimes run_all(const std::vector<TokenBatch>& batches, TrainingStep& training) {
   PartTimes sum(kOptimiser + 1, 0.0);
   for (const TokenBatch& batch : batches) {

@@ -24,15 +24,18 @@ const std::vector<StepConfig>& step_configs();
 /// Those that the options name.
 std::vector<StepConfig> choose_step_configs(const BenchOptions& options);
 
-/// The parts a step's time is given in.
-enum StepPart : dim_t { kForward, kHead, kBackward, kOptimiser };
+/// The parts a step's time is given in: places in PartTimes.
+inline constexpr dim_t kForward = 0;
+inline constexpr dim_t kHead = 1;
+inline constexpr dim_t kBackward = 2;
+inline constexpr dim_t kOptimiser = 3;
 
 /// A model in training: everything the trainer does with a batch, without data and log.
 class TrainingStep {
  public:
   TrainingStep(const StepConfig& config, const std::string& method, Precision precision);
 
-  /// Gradients, their norm, Adam, and the weights packed for the next step: seconds by StepPart.
+  /// Gradients, their norm, Adam, and the weights packed for the next step: seconds by part.
   PartTimes run(const TokenBatch& batch);
 
  private:
