@@ -106,6 +106,7 @@ BenchReport bench_length(const std::vector<StepConfig>& configs, const BenchOpti
     const auto batches = batches_of(group.config.vocab, lengths, tokens);
     TrainingStep training(group.config, group.method, group.precision);
     std::vector<Contestant> contestants;
+    contestants.reserve(batches.size());
     for (const TokenBatch& batch : batches) {
       contestants.emplace_back([&training, &batch] { return training.run(batch); });
     }

@@ -42,6 +42,7 @@ std::string Table::to_text() const {
   };
   append_line(headings_);
   std::vector<std::string> rules;
+  rules.reserve(width.size());
   for (const std::size_t w : width) rules.emplace_back(w, '-');
   append_line(rules);
   for (const auto& row : rows_) append_line(row);
