@@ -84,9 +84,10 @@ class Recogniser {
   template <std::size_t N>
   std::string find_map(const std::array<std::string_view, N>& names) {
     for (const auto& [name, tensor] : file_.tensors()) {
-      const bool fits = std::any_of(names.begin(), names.end(), [&](std::string_view known) {
-        return name == known || name.ends_with("." + std::string(known));
-      });
+      const bool fits =
+          std::any_of(names.begin(), names.end(), [&name = name](std::string_view known) {
+            return name == known || name.ends_with("." + std::string(known));
+          });
       if (!fits || tensor.shape.size() != 2 || tensor.shape[1] != model_.config.hidden) continue;
       known_.insert(name);
       return name;
