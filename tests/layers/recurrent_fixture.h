@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "dsf/kernels/parallel.h"
 #include "dsf/layers/recurrent.h"
 #include "tests/reference/stack.h"
 
@@ -31,18 +30,6 @@ inline FeedbackConfig feedback_of(const std::string& method, const std::string& 
   config.scan = scan;
   return config;
 }
-
-/// Restores the number of threads.
-class ThreadCount {
- public:
-  explicit ThreadCount(int count) : before_(thread_count()) { set_thread_count(count); }
-  ~ThreadCount() { set_thread_count(before_); }
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
-
- private:
-  int before_;
-};
 
 struct FastResult {
   reference::Grid<double> y;  ///< the last layer's output
