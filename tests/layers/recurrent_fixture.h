@@ -55,7 +55,9 @@ struct FastResult {
 /// The library's layers in place of the reference's, everything else the same.
 class FastStack {
  public:
-  FastStack(const reference::Stack& stack, const FeedbackConfig& feedback, Precision precision)
+  /// `shared_work`: where all layers rebuild their gates; null: they keep them.
+  FastStack(const reference::Stack& stack, const FeedbackConfig& feedback, Precision precision,
+            const std::shared_ptr<CellWork>& shared_work = nullptr)
       : stack_(stack) {
     for (std::size_t l = 0; l < stack.layers.size(); ++l) {
       const reference::LayerSpec& spec = stack.layers[l];
@@ -63,6 +65,7 @@ class FastStack {
       layers_.push_back(std::make_unique<RecurrentLayer>(
           table_, "layer" + std::to_string(l) + ".", std::move(cell),
           make_feedback(feedback, spec.state(), 1, "diagonal")));
+      if (shared_work) layers_.back()->rebuild_gates_in(shared_work);
       for (const NamedBuffer& buffer : layers_.back()->buffers()) {
         if (!buffer.name.ends_with("feedback.diagonal")) continue;
         for (std::size_t j = 0; j < buffer.values.size(); ++j) {
