@@ -48,7 +48,11 @@ std::vector<StepConfig> choose_step_configs(const BenchOptions& options) {
 }
 
 TrainingStep::TrainingStep(const StepConfig& config, const std::string& method, Precision precision)
-    : precision_(precision), model_(config.model, feedback_of(method), config.vocab, kSeed) {
+    : TrainingStep(config, feedback_of(method), precision) {}
+
+TrainingStep::TrainingStep(const StepConfig& config, const FeedbackConfig& feedback,
+                           Precision precision)
+    : precision_(precision), model_(config.model, feedback, config.vocab, kSeed) {
   adam_.m.resize(model_.table().flat_size());
   adam_.v.resize(model_.table().flat_size());
   model_.prepare(precision);
