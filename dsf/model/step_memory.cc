@@ -38,45 +38,50 @@ RowBytes& operator+=(RowBytes& sum, const RowBytes& more) {
   return sum;
 }
 
-// CellTape and FeedbackWorkspace.
-RowBytes recurrent_row(const ModelConfig& config, const FeedbackMethod& method,
-                       const CellShape& shape, bool uniform) {
+/// A mixer: its rows and the width of what it hands on.
+struct MixerRow {
+  RowBytes kept;  // in every layer
+  RowBytes work;  // in every layer, or once where layers share it (model.recompute)
+  dim_t output = 0;
+};
+
+// CellTape's states, CellWork, and FeedbackWorkspace.
+MixerRow recurrent_row(const ModelConfig& config, const FeedbackMethod& method, bool uniform) {
+  const CellShape shape = make_cell(parse_cell_kind(config.mixer), parse_gru_reset(config.reset),
+                                    config.hidden, config.hidden)
+                              ->shape();
   const dim_t D = shape.hidden;
   const dim_t KD = shape.gates * D;
   const dim_t S = shape.state;
-  const dim_t E = config.mixer == "gru" ? D : 0;  // CellTape::extra
-  RowBytes row = {S + KD + E, D + KD + D + E};
-  if (config.mixer == "gru" && config.reset == "before") row.f32 += E;  // d_extra
-  if (!uniform) row.f32 += S;                                           // gathered
+  const dim_t E = config.mixer == "gru" ? D : 0;  // CellWork::extra
+  RowBytes kept = {S, 0};
+  RowBytes work = {KD + E, D + KD + D + E};
+  if (config.mixer == "gru" && config.reset == "before") work.f32 += E;  // d_extra
+  if (!uniform) work.f32 += S;                                           // gathered
   switch (method.kind) {
     case FeedbackKind::iterated:
-      if (method.number > 0) row.f32 += KD + E + 2 * S;  // trial, errors, rest
+      if (method.number == 0) break;
+      work.f32 += KD + E;  // trial
+      kept.f32 += 2 * S;   // errors, rest
       break;
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
-      row.f32 += S;  // errors
+      kept.f32 += S;  // errors
       break;
     default:
       break;
   }
-  return row;
+  return {kept, work, S};
 }
-
-/// A mixer: its rows and the width of what it hands on.
-struct MixerRow {
-  RowBytes row;
-  dim_t output = 0;
-};
 
 MixerRow mixer_row(const ModelConfig& config, const FeedbackMethod& method, bool uniform) {
   const dim_t D = config.hidden;
-  if (config.mixer == "attention") return {{3 * D + Attention::kDefaultHeads, D + 3 * D}, D};
+  if (config.mixer == "attention") return {{3 * D + Attention::kDefaultHeads, D + 3 * D}, {}, D};
   if (config.mixer == "ema") {
     const dim_t E = Ema::default_channels(D);
-    return {{3 * E, D + 2 * E}, E};
+    return {{3 * E, D + 2 * E}, {}, E};
   }
-  const auto cell = make_cell(parse_cell_kind(config.mixer), parse_gru_reset(config.reset), D, D);
-  return {recurrent_row(config, method, cell->shape(), uniform), cell->shape().state};
+  return recurrent_row(config, method, uniform);
 }
 
 // PlainBlock's and TransformerBlock's tapes.
@@ -160,14 +165,16 @@ double step_memory(const ModelConfig& config, const FeedbackConfig& feedback, di
   const FeedbackMethod method = parse_feedback_method(feedback.method);
   const ParameterTable table = parameter_list(config, feedback, vocab);
   const MixerRow mixer = mixer_row(config, method, shape.uniform);
-  RowBytes layer = mixer.row;
+  RowBytes layer = mixer.kept;
   layer += block_row(config, mixer.output);
 
   // Activations between blocks, and the gradients of two of them.
   const dim_t between = (config.layers + 3) * config.hidden;
   const dim_t norm = config.block == "transformer" ? config.hidden : 0;
   constexpr dim_t kIds = 3 * sizeof(dim_t);  // a row's input, target and place by token
-  const dim_t row = config.layers * layer.bytes(precision) + kFloat * (between + norm) + kIds;
+  const dim_t works = config.recompute ? 1 : config.layers;
+  const dim_t row = config.layers * layer.bytes(precision) + works * mixer.work.bytes(precision) +
+                    kFloat * (between + norm) + kIds;
 
   return static_cast<double>(kFlatBuffers * kFloat * table.flat_size()) +
          packed_weights(table, needs_jacobian(method), precision) +
