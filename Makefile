@@ -36,8 +36,8 @@ check-long: build-tests ## the tests that take minutes to hours
 
 .PHONY: build-tests
 build-tests:
-	@$(SETUP) build test
-	@$(CONFIGURE) -DDSF_BUILD_TESTS=ON >/dev/null
+	@$(SETUP) build test mpi
+	@$(CONFIGURE) -DDSF_BUILD_TESTS=ON -DDSF_WITH_MPI=ON >/dev/null
 	@cmake --build $(BUILD)
 
 bench: ## speed of every training method, in ARGS the options of `dsf bench step`
@@ -55,8 +55,8 @@ format: ## rewrite the sources as .clang-format says
 	@$(SOURCES) '*.cc' '*.h' | { $(EXISTING); } | xargs -0 -r clang-format -i
 
 lint: ## clang-format, clang-tidy and bash -n; changes nothing
-	@$(SETUP) build test lint
-	@$(CONFIGURE) -DDSF_BUILD_TESTS=ON >/dev/null
+	@$(SETUP) build test mpi lint
+	@$(CONFIGURE) -DDSF_BUILD_TESTS=ON -DDSF_WITH_MPI=ON >/dev/null
 	@cmake --build $(BUILD) --target dsf_version
 	@$(SOURCES) '*.cc' '*.h' | { $(EXISTING); } | xargs -0 -r clang-format --dry-run -Werror
 	@$(SOURCES) '*.sh' .ci/run | { $(EXISTING); } | xargs -0 -r -n1 bash -n

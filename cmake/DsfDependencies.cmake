@@ -53,6 +53,7 @@ if(NOT TARGET dsf_deps::openmp)
 endif()
 
 if(DSF_WITH_MPI)
+  set(MPI_CXX_SKIP_MPICXX TRUE)  # the C++ bindings that MPI 3 removed
   find_dependency(MPI COMPONENTS CXX)
 endif()
 

@@ -21,7 +21,10 @@ packages_of() {
       echo libsentencepiece-dev libxxhash-dev zlib1g-dev           # data
       echo gnuplot-nox                                  # figures
       ;;
-    test) echo libgtest-dev libgmock-dev libbenchmark-dev ;;
+    test)
+      echo libgtest-dev libgmock-dev libbenchmark-dev
+      echo iproute2                                     # network namespaces
+      ;;
     bench) echo libbenchmark-dev ;;
     lint) echo clang-format clang-tidy libomp-dev ;;  # libomp-dev: omp.h for clang's parser
     mpi) echo libopenmpi-dev openmpi-bin ;;

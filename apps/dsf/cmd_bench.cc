@@ -9,10 +9,14 @@
 #include <vector>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/ranks.h"
 #include "dsf/base/error.h"
+#include "dsf/dist/launch.h"
+#include "dsf/dist/single_process.h"
 #include "dsf/experiment/bench_epoch.h"
 #include "dsf/experiment/bench_layer.h"
 #include "dsf/experiment/bench_length.h"
+#include "dsf/experiment/bench_scale.h"
 #include "dsf/experiment/bench_scan.h"
 #include "dsf/experiment/bench_step.h"
 #include "dsf/kernels/parallel.h"
@@ -27,6 +31,7 @@ struct CommandOptions {
   std::string lengths;
   int threads = 0;
   bool json = false;
+  Communicator* ranks = &single_process();  // scale
 };
 
 struct Benchmark {
@@ -58,7 +63,12 @@ const std::vector<Benchmark>& benchmarks() {
       {"length",
        [](const Given&, const Options& options) { return bench_length(options); },
        {"--batch", "--hidden", "--profile", "--lengths"}},
-      {"epoch", run_epoch, {"--steps", "--hidden", "--tokens", "--profile"}}};
+      {"epoch", run_epoch, {"--steps", "--hidden", "--tokens", "--profile"}},
+      {"scale",
+       [](const Given& given, const Options& options) {
+         return bench_scale(options, *given.ranks);
+       },
+       {"--method", "--hidden", "--tokens", "--profile", "--lengths"}}};
   return all;
 }
 
@@ -76,9 +86,10 @@ void run_bench(const CLI::App& command, const CommandOptions& given) {
   for (const std::string& name : given.precisions) {
     options.precisions.push_back(name == "f32" ? Precision::f32 : Precision::bf16);
   }
-  if (given.threads > 0) set_thread_count(given.threads);
+  set_thread_count(given.threads > 0 ? given.threads : threads_per_rank(*given.ranks));
   const nlohmann::ordered_json machine = describe_machine();
   const BenchReport report = benchmark->run(given, options);
+  if (!given.ranks->leads()) return;
   if (given.json) {
     const nlohmann::ordered_json json = {{"machine", machine}, {"results", report.results}};
     fmt::print("{}\n", json.dump());
@@ -107,21 +118,23 @@ void add_bench_command(CLI::App& app) {
       "  layer   one recurrent layer of each kind, against oneDNN's recurrent primitives\n"
       "  scan    the forms of the diagonal scan, beside a STREAM triad\n"
       "  length  what a token costs in sequences of growing length\n"
-      "  epoch   training over sentences of unequal length, packed without padding");
+      "  epoch   training over sentences of unequal length, packed without padding\n"
+      "  scale   a step by several ranks (under mpirun), and modelled on clusters");
   std::vector<std::string> names;
   for (const Benchmark& benchmark : benchmarks()) names.push_back(benchmark.name);
   BenchOptions& bench = options->bench;
   command->add_option("benchmark", options->benchmark, "which one")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
-  add_list(
-      *command, "--only", bench.only,
-      "step, length, epoch: ptb_3L256, wikitext_3L512; layer: rnn, gru, gru_reset_before, lstm; "
-      "scan: serial, blocked, fft");
+  add_list(*command, "--only", bench.only,
+           "step, length, epoch, scale: ptb_3L256, wikitext_3L512; layer: rnn, gru, "
+           "gru_reset_before, lstm; "
+           "scan: serial, blocked, fft");
   add_list(*command, "--precision", options->precisions, "f32, bf16; not for scan")
       ->check(CLI::IsMember({"f32", "bf16"}));
-  add_list(*command, "--method", bench.methods, "bptt, ft, dsf; not for scan");
-  add_list(*command, "--batch", bench.batch, "sequences of a batch: step, layer, epoch")
+  add_list(*command, "--method", bench.methods, "bptt, ft, dsf; not for scan, scale");
+  add_list(*command, "--batch", bench.batch,
+           "sequences of a batch: step, layer, epoch, scale (of each rank)")
       ->check(CLI::PositiveNumber);
   add_list(*command, "--steps", bench.steps, "tokens of a sequence")->check(CLI::PositiveNumber);
   add_list(*command, "--hidden", bench.hidden, "hidden units: layer, scan")
@@ -137,7 +150,13 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--threads", options->threads, "default: the CPUs this process may run on")
       ->check(CLI::PositiveNumber);
   command->add_flag("--json", options->json, "print one JSON object");
-  command->callback([command, options] { run_bench(*command, *options); });
+  command->callback([command, options] {
+    if (options->benchmark != "scale") return run_bench(*command, *options);
+    with_ranks([&](Communicator& ranks) {
+      options->ranks = &ranks;
+      run_bench(*command, *options);
+    });
+  });
 }
 
 }  // namespace dsf

@@ -7,6 +7,7 @@
 
 #include "apps/dsf/commands.h"
 #include "apps/dsf/config_options.h"
+#include "apps/dsf/ranks.h"
 #include "dsf/base/error.h"
 #include "dsf/base/interrupt.h"
 #include "dsf/base/log.h"
@@ -22,6 +23,7 @@ struct TrainOptions {
   bool resume = false;
   bool force = false;
   bool quiet = false;
+  bool shard_optimizer = false;
   bool help_config = false;
 };
 
@@ -59,15 +61,21 @@ void run_train(const TrainOptions& options) {
     return;
   }
   if (options.out.empty()) throw UsageError("--out is missing: the directory of the run");
-  const RunRequest request{options.out, options.config.assignments(), options.resume,
-                           options.force};
+  RunRequest request{options.out, options.config.assignments(), options.resume, options.force};
+  if (options.shard_optimizer) {
+    request.assignments.push_back(
+        parse_assignment("train.shard_optimizer", "true", "--shard-optimizer"));
+  }
   const InterruptGuard guard;
-  TrainObserver silent;
-  ProgressDisplay display;
-  TrainObserver& observer = options.quiet ? silent : display;
-  const RunSummary summary = run_training(request, observer, InterruptGuard::signal_seen);
-  clear_live_line();
-  print_summary(summary, options.out);
+  with_ranks([&](Communicator& ranks) {
+    TrainObserver silent;
+    ProgressDisplay display;
+    TrainObserver& observer = options.quiet ? silent : display;
+    const RunSummary summary = run_training(request, observer, InterruptGuard::signal_seen, ranks);
+    if (!ranks.leads()) return;
+    clear_live_line();
+    print_summary(summary, options.out);
+  });
 }
 
 }  // namespace
@@ -80,6 +88,9 @@ void add_train_command(CLI::App& app) {
   command->add_flag("--resume", options->resume, "go on with the run in --out");
   command->add_flag("--force", options->force, "replace the run in --out");
   command->add_flag("--quiet", options->quiet, "show no progress");
+  command->add_flag("--shard-optimizer", options->shard_optimizer,
+                    "several ranks: each keeps its part of the optimiser's moments only "
+                    "(train.shard_optimizer)");
   command->add_flag("--help-config", options->help_config, "list all keys of the configuration");
   command->callback([options] { run_train(*options); });
 }

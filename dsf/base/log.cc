@@ -58,6 +58,8 @@ void log_warning(std::string_view message) {
 
 void log_error(std::string_view message) { log_message(spdlog::level::err, "error: ", message); }
 
+void mute_messages() { logger().set_level(spdlog::level::err); }
+
 bool terminal_is_live() {
   static const bool live = [] {
     const char* term = std::getenv("TERM");

@@ -98,8 +98,9 @@ void Batcher::seek(BatchPosition position) {
   position_ = position;
 }
 
-void Batcher::next(TokenBatch& out) {
+void Batcher::next(TokenBatch& out, BatchShare share) {
   gather(position_.batch);
+  keep(share);
   fill(out);
   if (++position_.batch == batches_per_epoch_) position_ = {position_.epoch + 1, 0};
 }
@@ -135,10 +136,22 @@ void Batcher::gather(dim_t batch) {
                    [](const Sequence& a, const Sequence& b) { return a.length > b.length; });
 }
 
+void Batcher::keep(BatchShare share) {
+  last_batch_tokens_ = 0;
+  for (const Sequence& sequence : chosen_) last_batch_tokens_ += sequence.length;
+  const dim_t kept = share.rows_of(static_cast<dim_t>(chosen_.size()));
+  for (dim_t i = 0; i < kept; ++i) {
+    chosen_[static_cast<std::size_t>(i)] =
+        chosen_[static_cast<std::size_t>(share.index + i * share.count)];
+  }
+  chosen_.resize(static_cast<std::size_t>(kept));
+}
+
 void Batcher::fill(TokenBatch& out) const {
-  std::vector<dim_t> rows(static_cast<std::size_t>(chosen_.front().length), 0);
+  const dim_t steps = chosen_.empty() ? 0 : chosen_.front().length;
+  std::vector<dim_t> rows(static_cast<std::size_t>(steps), 0);
   auto alive = static_cast<dim_t>(chosen_.size());
-  for (dim_t t = 0; t < chosen_.front().length; ++t) {
+  for (dim_t t = 0; t < steps; ++t) {
     while (chosen_[static_cast<std::size_t>(alive - 1)].length <= t) --alive;
     rows[static_cast<std::size_t>(t)] = alive;
   }

@@ -40,6 +40,16 @@ struct BatchPosition {
   bool operator==(const BatchPosition&) const = default;
 };
 
+/// Which sequences of a batch to take: of its rows, longest first, row `index`, `index` + `count`,
+/// and so on. Shares of one batch are about equally long and together they are the batch.
+struct BatchShare {
+  dim_t index = 0;
+  dim_t count = 1;
+
+  /// How many of `rows` rows.
+  dim_t rows_of(dim_t rows) const { return (rows - index + count - 1) / count; }
+};
+
 class Batcher {
  public:
   /// `split` must outlive the batcher. `shuffled` false keeps the text's order (evaluation); a
@@ -60,8 +70,11 @@ class Batcher {
 
   /// True where the next batch is the first of an epoch (a carried state starts at zero there).
   bool at_epoch_start() const { return position_.batch == 0; }
-  /// Fills `out` (reusing its memory) and moves on, into the next epoch after the last batch.
-  void next(TokenBatch& out);
+  /// Fills `out` (reusing its memory) and moves on, into the next epoch after the last batch. A
+  /// share of a small batch may have no sequence.
+  void next(TokenBatch& out, BatchShare share = {});
+  /// Targets of the whole batch that was handed out last.
+  dim_t last_batch_tokens() const { return last_batch_tokens_; }
 
  private:
   /// A sequence: the targets tokens[first, first + length).
@@ -76,6 +89,7 @@ class Batcher {
   void group_sequences();
   void order_epoch(dim_t epoch);
   void gather(dim_t batch);
+  void keep(BatchShare share);
   void fill(TokenBatch& out) const;
 
   const Split* split_;
@@ -92,6 +106,7 @@ class Batcher {
   dim_t stream_length_ = 0;          // targets of each stream
   dim_t batches_per_epoch_ = 0;
   dim_t tokens_per_epoch_ = 0;
+  dim_t last_batch_tokens_ = 0;
   BatchPosition position_;
   std::vector<Sequence> chosen_;  // those of the batch being filled
 };

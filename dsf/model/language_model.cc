@@ -46,6 +46,14 @@ void draw_initial_weights(const ParameterTable& table, std::uint64_t seed, std::
   }
 }
 
+/// Where the parameters whose names begin so begin in the flat buffers.
+dim_t offset_of(const ParameterTable& table, const std::string& prefix) {
+  const auto& entries = table.entries();
+  return std::find_if(entries.begin(), entries.end(),
+                      [&](const ParameterInfo& entry) { return entry.name.starts_with(prefix); })
+      ->id.offset;
+}
+
 void check(const ModelConfig& config, dim_t vocab) {
   if (config.hidden <= 0)
     throw ConfigError(fmt::format("model.hidden = {}: must be at least 1", config.hidden));
@@ -100,7 +108,11 @@ struct LanguageModel::Impl {
       : config(model_config), architecture(model_config, feedback, vocab, seed) {
     weights.resize(architecture.table.flat_size());
     draw_initial_weights(architecture.table, seed, weights.span());
-    for (const auto& block : architecture.blocks) tapes.push_back(block->make_tape());
+    for (const auto& block : architecture.blocks) {
+      block_offsets.push_back(
+          offset_of(architecture.table, fmt::format("blocks.{}.", tapes.size())));
+      tapes.push_back(block->make_tape());
+    }
     activations.resize(architecture.blocks.size() + 1);
   }
 
@@ -127,7 +139,7 @@ struct LanguageModel::Impl {
   }
 
   /// On entry d_output holds the gradient of the head's input.
-  void backward(const TokenBatch& batch, Gradients d_weights) {
+  void backward(const TokenBatch& batch, Gradients d_weights, const GradientsReady& ready) {
     if (architecture.final_norm) {
       architecture.final_norm->backward(d_output, activations.back(), norm_tape.from_row(0),
                                         norm_sums, d_output, d_weights);
@@ -136,17 +148,20 @@ struct LanguageModel::Impl {
       architecture.blocks[i]->backward(batch.layout, activations[i], *tapes[i], d_output,
                                        d_input.reshape(batch.tokens(), config.hidden), d_weights);
       std::swap(d_output, d_input);
+      ready(block_offsets[i]);
     }
     if (architecture.positions) {
       architecture.positions->backward(batch.layout, d_output, d_weights);
     }
     architecture.embedding.backward(batch.inputs, d_output, embedding_scratch, d_weights);
+    ready(0);
   }
 
   ModelConfig config;
   Architecture architecture;
   Buffer<float> weights;
   Buffer<float> gradients;
+  std::vector<dim_t> block_offsets;  // where each block's parameters begin
   std::vector<std::unique_ptr<MixerTape>> tapes;
   std::vector<Matrix> activations;
   LayerNormTape norm_tape;
@@ -201,9 +216,14 @@ ModelState LanguageModel::zero_state(dim_t batch) const {
 }
 
 LossSum LanguageModel::forward_backward(const TokenBatch& batch, double loss_scale,
-                                        ModelState* state) {
+                                        ModelState* state, const GradientsReady& ready) {
   Timer timer;
   impl_->gradients.resize(table().flat_size());
+  if (batch.tokens() == 0) {
+    impl_->times = {};
+    ready(0);
+    return {};
+  }
   const ConstMatrixF h = impl_->forward(batch, state);
   impl_->times.forward = timer.seconds();
 
@@ -213,9 +233,10 @@ LossSum LanguageModel::forward_backward(const TokenBatch& batch, double loss_sca
       h, batch.targets, static_cast<float>(loss_scale), impl_->head_scratch,
       impl_->d_output.reshape(batch.tokens(), impl_->config.hidden), gradients);
   impl_->times.head = timer.seconds();
+  ready(offset_of(table(), "head."));
 
   timer.restart();
-  impl_->backward(batch, gradients);
+  impl_->backward(batch, gradients, ready);
   impl_->times.backward = timer.seconds();
   return {result.loss, batch.tokens(), result.correct};
 }

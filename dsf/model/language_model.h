@@ -5,6 +5,7 @@
 //   T steps, B sequences, D hidden units, V vocabulary, N rows = tokens of a batch
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,10 @@ struct PhaseTimes {
   double backward = 0.0;
 };
 
+/// Told during the backward pass that all gradients from flat index `first` on are final. The
+/// parameters lie in the order of the forward pass, so `first` falls, from the head's to 0.
+using GradientsReady = std::function<void(dim_t first)>;
+
 /// The recurrent states between two batches of a stream: one [B, state_width] matrix a block.
 using ModelState = std::vector<Matrix>;
 
@@ -66,8 +71,10 @@ class LanguageModel {
 
   /// Overwrites the gradients with those of  loss_sum * loss_scale  and returns the sums.
   /// loss_scale = 1 / tokens gives the mean over real tokens. `state`: carried from batch to batch
-  /// and updated; null starts each sequence at zero.
-  LossSum forward_backward(const TokenBatch& batch, double loss_scale, ModelState* state = nullptr);
+  /// and updated; null starts each sequence at zero. A batch without sequences has zero gradients.
+  LossSum forward_backward(
+      const TokenBatch& batch, double loss_scale, ModelState* state = nullptr,
+      const GradientsReady& ready = [](dim_t) {});
 
   /// Loss only.
   LossSum evaluate(const TokenBatch& batch, ModelState* state = nullptr);

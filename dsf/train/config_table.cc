@@ -113,9 +113,15 @@ std::vector<Field> make_fields() {
       {"train", "seed", DSF_AT(train.seed), kFromZero, {}, fixed,
        "of initial weights, shuffling and diagonals"},
       {"train", "threads", DSF_AT(train.threads), {0.0, 4096.0}, {}, free,
-       "0: the CPUs this process may run on"},
+       "of each rank; 0: the CPUs it may run on, shared among the ranks of the machine"},
       {"train", "precision", DSF_AT(train.precision), kAny, {"auto", "f32", "bf16"}, fixed,
        "of matrix products; auto: bf16 where the CPU is faster with it"},
+      {"train", "shard_optimizer", DSF_AT(train.shard_optimizer), kAny, {}, free,
+       "several ranks: each keeps the optimiser's moments of its part of the weights only"},
+      {"train", "compress_gradients", DSF_AT(train.compress_gradients), kAny, {}, free,
+       "several ranks: gradients travel as bf16, with error feedback"},
+      {"train", "watchdog_seconds", DSF_AT(train.watchdog_seconds), kAboveZero, {}, free,
+       "several ranks: a rank that keeps the others waiting this long ends the run"},
   };
   // clang-format on
 }

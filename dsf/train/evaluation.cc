@@ -5,8 +5,6 @@
 #include <numbers>
 #include <span>
 
-#include "dsf/data/batcher.h"
-
 namespace dsf {
 namespace {
 
@@ -34,15 +32,16 @@ double perplexity_of(double loss) { return std::exp(loss); }
 double bits_of(double loss) { return loss / std::numbers::ln2; }
 
 LossSum evaluate_split(const Split& split, const RunConfig& config, token_t bos,
-                       LanguageModel& model) {
+                       LanguageModel& model, BatchShare share) {
   Batcher batcher(split, parse_batching(config.data.batching), config.data.context,
                   evaluation_batch(split, config), bos, 0, false);
   ModelState state;
-  if (batcher.carries_state()) state = model.zero_state(batcher.batch_size());
+  if (batcher.carries_state()) state = model.zero_state(share.rows_of(batcher.batch_size()));
   LossSum sum;
   TokenBatch batch;
   for (dim_t i = 0; i < batcher.batches_per_epoch(); ++i) {
-    batcher.next(batch);
+    batcher.next(batch, share);
+    if (batch.tokens() == 0) continue;
     sum += model.evaluate(batch, batcher.carries_state() ? &state : nullptr);
   }
   return sum;

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "dsf/data/batcher.h"
 #include "dsf/data/dataset.h"
 #include "dsf/model/language_model.h"
 #include "dsf/train/run_config.h"
@@ -12,9 +13,10 @@ double perplexity_of(double loss);  ///< exp(loss)
 double bits_of(double loss);        ///< loss / log 2: nats to bits
 
 /// The loss over a whole split, cut into batches as in training but in the text's order. The model
-/// must be prepared. States of its own are used: a carried training state is not disturbed.
+/// must be prepared. States of its own are used: a carried training state is not disturbed. Where
+/// several ranks share the work, the sum is over the rank's share of each batch.
 LossSum evaluate_split(const Split& split, const RunConfig& config, token_t bos,
-                       LanguageModel& model);
+                       LanguageModel& model, BatchShare share = {});
 
 /// A target and -log of the probability the model gave it, in nats.
 using TokenObserver = std::function<void(token_t target, double loss)>;

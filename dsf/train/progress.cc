@@ -41,10 +41,12 @@ std::string progress_line(const TrainReport& report) {
 }
 
 void ProgressDisplay::on_start(const StartReport& report) {
-  log_info(fmt::format("{} step {} of {}: {} parameters, vocabulary {}, {}, {}, {} thread{}",
+  const std::string ranks =
+      report.ranks == 1 ? "" : fmt::format("{} ranks, each with ", report.ranks);
+  log_info(fmt::format("{} step {} of {}: {} parameters, vocabulary {}, {}, {}, {}{} thread{}",
                        report.resumed ? "resuming after" : "starting at", report.step,
                        report.total_steps, format_count(static_cast<double>(report.parameters)),
-                       report.vocab, report.feedback, report.precision, report.threads,
+                       report.vocab, report.feedback, report.precision, ranks, report.threads,
                        report.threads == 1 ? "" : "s"));
   since_shown_.restart();
 }

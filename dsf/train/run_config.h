@@ -27,8 +27,11 @@ struct TrainConfig {
   dim_t checkpoint_every = 0;  ///< steps, besides the checkpoint after each evaluation
   dim_t log_every = 10;        ///< steps
   dim_t seed = 1;
-  dim_t threads = 0;               ///< 0: the CPUs this process may run on
-  std::string precision = "auto";  ///< auto | f32 | bf16
+  dim_t threads = 0;                ///< of a rank; 0: the CPUs it may run on, shared fairly
+  std::string precision = "auto";   ///< auto | f32 | bf16
+  bool shard_optimizer = false;     ///< each rank keeps the moments of its part of the weights only
+  bool compress_gradients = false;  ///< they travel between ranks as bf16
+  double watchdog_seconds = 60.0;   ///< how long the ranks wait for one of them
 };
 
 struct RunConfig {
@@ -51,7 +54,7 @@ Precision precision_of(const TrainConfig& config);
 /// The optimiser's settings: TrainConfig::adam with the optimizer's name taken into account.
 AdamConfig adam_config_of(const TrainConfig& config);
 
-/// Sets the size of the thread pool: train.threads, or all CPUs.
+/// Sets the size of the thread pool: train.threads, or leaves it as it is.
 void apply_threads(const TrainConfig& config);
 
 }  // namespace dsf

@@ -64,13 +64,18 @@ std::string kept_metrics(const std::string& text, dim_t step) {
 
 }  // namespace
 
-RunLog::RunLog(const RunPaths& paths, double seconds_before)
-    : log_(paths.log()), metrics_(paths.metrics()), seconds_before_(seconds_before) {}
+RunLog::RunLog(const std::filesystem::path& log, const std::filesystem::path& metrics,
+               double seconds_before)
+    : log_(log), metrics_(metrics), seconds_before_(seconds_before) {}
+
+std::unique_ptr<RunLog> RunLog::silent() {
+  return std::unique_ptr<RunLog>(new RunLog("/dev/null", "/dev/null", 0.0));
+}
 
 std::unique_ptr<RunLog> RunLog::create(const RunPaths& paths) {
   replace_file(paths.log(), "");
   replace_file(paths.metrics(), kMetricsHeader);
-  return std::unique_ptr<RunLog>(new RunLog(paths, 0.0));
+  return std::unique_ptr<RunLog>(new RunLog(paths.log(), paths.metrics(), 0.0));
 }
 
 std::unique_ptr<RunLog> RunLog::reopen(const RunPaths& paths, dim_t step) {
@@ -78,7 +83,7 @@ std::unique_ptr<RunLog> RunLog::reopen(const RunPaths& paths, dim_t step) {
   replace_file(paths.log(), kept.text);
   const bool measured = std::filesystem::exists(paths.metrics());
   replace_file(paths.metrics(), kept_metrics(measured ? read_file(paths.metrics()) : "", step));
-  return std::unique_ptr<RunLog>(new RunLog(paths, kept.seconds));
+  return std::unique_ptr<RunLog>(new RunLog(paths.log(), paths.metrics(), kept.seconds));
 }
 
 void RunLog::write(const StartReport& report) {
@@ -91,6 +96,7 @@ void RunLog::write(const StartReport& report) {
                        {"feedback", report.feedback},
                        {"precision", report.precision},
                        {"threads", report.threads},
+                       {"ranks", report.ranks},
                        {"version", version()},
                        {"commit", git_commit()}}));
 }

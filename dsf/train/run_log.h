@@ -72,7 +72,8 @@ struct StartReport {
   dim_t steps_per_epoch = 0;
   dim_t parameters = 0;
   dim_t vocab = 0;
-  int threads = 0;
+  int threads = 0;  ///< of each rank
+  int ranks = 1;
   std::string precision;
   std::string feedback;
 };
@@ -83,6 +84,9 @@ class RunLog {
   static std::unique_ptr<RunLog> create(const RunPaths& paths);
   /// Goes on after `step`: lines of later steps, of a done run and torn ones are removed first.
   static std::unique_ptr<RunLog> reopen(const RunPaths& paths, dim_t step);
+
+  /// Writes nothing: the ranks of a run that are not its first.
+  static std::unique_ptr<RunLog> silent();
 
   /// Seconds the run had taken by the last line that was kept.
   double seconds_before() const { return seconds_before_; }
@@ -95,7 +99,8 @@ class RunLog {
   void write_done(const RunSummary& summary);
 
  private:
-  RunLog(const RunPaths& paths, double seconds_before);
+  RunLog(const std::filesystem::path& log, const std::filesystem::path& metrics,
+         double seconds_before);
 
   AppendFile log_;
   AppendFile metrics_;

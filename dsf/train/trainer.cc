@@ -13,6 +13,7 @@
 #include "dsf/optim/clip.h"
 #include "dsf/train/config_file.h"
 #include "dsf/train/evaluation.h"
+#include "dsf/train/shared_state.h"
 
 namespace dsf {
 namespace {
@@ -51,19 +52,26 @@ std::uint64_t data_hash(const Dataset& data) {
   return hasher.digest();
 }
 
-Trainer::Trainer(const RunConfig& config, const Dataset& data, LanguageModel& model, RunPaths paths)
+Trainer::Trainer(const RunConfig& config, const Dataset& data, LanguageModel& model, RunPaths paths,
+                 Communicator& ranks)
     : config_(config),
       data_(data),
       model_(model),
       paths_(std::move(paths)),
       identity_{fixed_part_hash(config), data_hash(data)},
+      ranks_(ranks),
+      sync_(ranks, model.table().flat_size(),
+            {.shard_optimizer = config.train.shard_optimizer,
+             .compress = config.train.compress_gradients}),
       batcher_(data.train, parse_batching(config.data.batching), config.data.context,
                config.train.batch, data.tokenizer->bos(),
                static_cast<std::uint64_t>(config.train.seed), true),
       schedule_(config.train, batcher_.batches_per_epoch()) {
-  state_.adam.m.resize(model.table().flat_size());
-  state_.adam.v.resize(model.table().flat_size());
-  if (batcher_.carries_state()) state_.carried = model.zero_state(batcher_.batch_size());
+  state_.adam.m.resize(sync_.optimizer_size());
+  state_.adam.v.resize(sync_.optimizer_size());
+  if (batcher_.carries_state()) {
+    state_.carried = model.zero_state(share_of(ranks).rows_of(batcher_.batch_size()));
+  }
 }
 
 void Trainer::load(const std::filesystem::path& checkpoint) {
@@ -81,15 +89,26 @@ void Trainer::load(const std::filesystem::path& checkpoint) {
                     "would have been",
                     paths_.config().string(), checkpoint.string()));
   }
-  if (!same_shapes(loaded.carried, state_.carried)) {
+  const ModelState expected =
+      batcher_.carries_state() ? model_.zero_state(batcher_.batch_size()) : ModelState();
+  if (!same_shapes(loaded.carried, expected)) {
     throw CheckpointError(
         fmt::format("{}: its carried states do not fit the model", checkpoint.string()));
   }
   state_ = std::move(loaded);
 }
 
+// Rank 0 reads, and tells the others.
 void Trainer::restore() {
   restored_ = true;
+  if (batcher_.carries_state()) state_.carried = model_.zero_state(batcher_.batch_size());
+  if (ranks_.leads()) load_newest();
+  broadcast_state(ranks_, state_, model_, saved_step_);
+  state_.adam = sync_.own_moments(std::move(state_.adam));
+  state_.carried = own_rows(ranks_, state_.carried);
+}
+
+void Trainer::load_newest() {
   const std::vector<std::filesystem::path> checkpoints = list_checkpoints(paths_.checkpoints());
   if (checkpoints.empty()) {
     log_warning(
@@ -119,7 +138,7 @@ RunSummary Trainer::run(TrainObserver& observer, const StopRequest& stop) {
     step();
     if (schedule_.log_due(state_.step)) log_training();
     if (schedule_.evaluation_due(state_.step)) evaluate();
-    signal = stop();
+    signal = agree_on_stop(ranks_, stop());
     if (signal != 0 || schedule_.checkpoint_due(state_.step)) save();
   }
   RunSummary result = summary();
@@ -134,7 +153,7 @@ RunSummary Trainer::run(TrainObserver& observer, const StopRequest& stop) {
 
 // A process may have died between saving a checkpoint and naming it.
 void Trainer::repair_links() const {
-  if (saved_step_ < 0) return;
+  if (saved_step_ < 0 || !ranks_.leads()) return;
   link_checkpoint(paths_.checkpoints(), state_.step, "last");
   if (state_.best_loss && state_.best_step == state_.step) {
     link_checkpoint(paths_.checkpoints(), state_.step, "best");
@@ -142,7 +161,11 @@ void Trainer::repair_links() const {
 }
 
 void Trainer::start() {
-  log_ = restored_ ? RunLog::reopen(paths_, state_.step) : RunLog::create(paths_);
+  if (!ranks_.leads()) {
+    log_ = RunLog::silent();
+  } else {
+    log_ = restored_ ? RunLog::reopen(paths_, state_.step) : RunLog::create(paths_);
+  }
   repair_links();
   batcher_.seek(state_.position);
   model_.prepare(precision_of(config_.train));
@@ -153,10 +176,12 @@ void Trainer::start() {
                            model_.table().parameter_count(),
                            model_.vocab(),
                            thread_count(),
+                           ranks_.size(),
                            config_.train.precision,
                            config_.feedback.method};
   log_->write(report);
   observer_->on_start(report);
+  ranks_.watch(config_.train.watchdog_seconds);
   clock_.restart();
 }
 
@@ -165,15 +190,20 @@ void Trainer::step() {
   if (batcher_.carries_state() && batcher_.at_epoch_start()) {
     for (Matrix& carried : state_.carried) carried.zero();
   }
-  batcher_.next(batch_);
-  const LossSum sum = model_.forward_backward(batch_, 1.0 / static_cast<double>(batch_.tokens()),
-                                              batcher_.carries_state() ? &state_.carried : nullptr);
+  batcher_.next(batch_, share_of(ranks_));
+  // Scaled by the tokens of the whole batch, the ranks' gradients sum to that of its mean loss.
+  const LossSum own =
+      model_.forward_backward(batch_, 1.0 / static_cast<double>(batcher_.last_batch_tokens()),
+                              batcher_.carries_state() ? &state_.carried : nullptr,
+                              [this](dim_t first) { sync_.ready(model_.gradients(), first); });
   const Timer update;
-  gradient_norm_ = global_norm(model_.gradients());
+  sync_.finish();
+  const LossSum sum = sum_over_ranks(ranks_, own);
+  gradient_norm_ = sync_.norm(model_.gradients());
   check_finite(sum, gradient_norm_);
-  adam_update(adam_config_of(config_.train), schedule_.learning_rate(state_.step),
-              clip_scale(gradient_norm_, config_.train.clip), model_.gradients(), state_.adam,
-              model_.weights());
+  sync_.update(adam_config_of(config_.train), schedule_.learning_rate(state_.step),
+               clip_scale(gradient_norm_, config_.train.clip), model_.gradients(), state_.adam,
+               model_.weights());
   model_.prepare(precision_of(config_.train));
   const double update_seconds = update.seconds();
 
@@ -210,7 +240,9 @@ void Trainer::log_training() {
 
 void Trainer::evaluate() {
   const Timer timer;
-  const LossSum sum = evaluate_split(data_.valid, config_, data_.tokenizer->bos(), model_);
+  const LossSum sum = sum_over_ranks(
+      ranks_,
+      evaluate_split(data_.valid, config_, data_.tokenizer->bos(), model_, share_of(ranks_)));
   const EvaluationReport result = report_of(sum, data_.valid);
   const bool best = !state_.best_loss || result.loss < *state_.best_loss;
   if (best) {
@@ -242,7 +274,11 @@ void Trainer::save() {
   if (saved_step_ == state_.step) return;
   std::vector<std::string> links = {"last"};
   if (best_is_new_) links.emplace_back("best");
-  save_checkpoint(paths_.checkpoints(), identity_, state_, model_, links);
+  if (ranks_.size() > 1) require_same(ranks_, model_hash(model_), "the weights");
+  const Excused writing(ranks_);  // the others go on and wait in their next step
+  with_whole_state(ranks_, sync_, batcher_.batch_size(), state_, [&] {
+    save_checkpoint(paths_.checkpoints(), identity_, state_, model_, links);
+  });
   best_is_new_ = false;
   saved_step_ = state_.step;
 }

@@ -1,13 +1,16 @@
 #pragma once
 
-// One run from where it stands to its end.
+// One run from where it stands to its end. Several ranks train one run together: each takes its
+// share of every batch, all hold the same weights, and only rank 0 reports and writes.
 
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "dsf/base/timer.h"
+#include "dsf/dist/single_process.h"
 #include "dsf/train/checkpoint.h"
+#include "dsf/train/gradient_sync.h"
 #include "dsf/train/pace.h"
 #include "dsf/train/run_config.h"
 #include "dsf/train/run_log.h"
@@ -35,7 +38,8 @@ class Trainer {
  public:
   /// All references must outlive the trainer. Throws ConfigError or DataError where configuration
   /// and data do not fit; touches no file.
-  Trainer(const RunConfig& config, const Dataset& data, LanguageModel& model, RunPaths paths);
+  Trainer(const RunConfig& config, const Dataset& data, LanguageModel& model, RunPaths paths,
+          Communicator& ranks = single_process());
 
   const RunIdentity& identity() const { return identity_; }
 
@@ -62,12 +66,15 @@ class Trainer {
   TrainReport report(const LossSum& window, const Pace& pace) const;
   double seconds() const;
   void load(const std::filesystem::path& checkpoint);
+  void load_newest();
 
   const RunConfig& config_;
   const Dataset& data_;
   LanguageModel& model_;
   RunPaths paths_;
   RunIdentity identity_;
+  Communicator& ranks_;
+  GradientSync sync_;
   Batcher batcher_;
   TrainingSchedule schedule_;
   TrainingState state_;

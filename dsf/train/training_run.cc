@@ -1,14 +1,23 @@
 #include "dsf/train/training_run.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
+#include "dsf/base/log.h"
+#include "dsf/dist/launch.h"
+#include "dsf/kernels/parallel.h"
+#include "dsf/train/shared_state.h"
 
 namespace dsf {
 namespace {
 
 RunConfig requested_config(const RunRequest& request) {
+  if (request.resume && request.force) {
+    throw UsageError("--resume continues a run and --force replaces it: give one of the two");
+  }
   RunConfig config;
   if (request.resume) {
     config = with_resumed_assignments(read_run_config(request.out), request.assignments);
@@ -25,10 +34,58 @@ RunConfig requested_config(const RunRequest& request) {
   return config;
 }
 
+// What one process can do and several cannot.
+void check_for_ranks(const RunConfig& config, int ranks) {
+  if (ranks == 1) return;
+  if (config.train.batch < ranks) {
+    throw ConfigError(
+        fmt::format("train.batch = {}: {} ranks share the sequences of a batch; it must have at "
+                    "least as many",
+                    config.train.batch, ranks));
+  }
+  const std::string& method = config.feedback.method;
+  if (method == "fitted" || method == "adaptive") {
+    throw ConfigError(
+        fmt::format("feedback.method = \"{}\" fits its diagonal on a whole batch, and {} ranks see "
+                    "a part of it each; train it with one",
+                    method, ranks));
+  }
+}
+
+// Rank 0's: it alone looks at the run directory, and the others' CPUs may differ.
+RunConfig agreed_config(const RunRequest& request, Communicator& ranks) {
+  if (ranks.size() == 1) return requested_config(request);
+  std::string text;
+  if (ranks.leads()) {
+    const RunConfig config = requested_config(request);
+    check_for_ranks(config, ranks.size());
+    text = to_toml(config);
+  }
+  return with_assignments(RunConfig(), parse_config(broadcast_text(ranks, text), "rank 0"));
+}
+
 Dataset load_data(const RunRequest& request, const RunConfig& config) {
   std::optional<std::filesystem::path> tokenizer;
   if (request.resume) tokenizer = RunPaths{request.out}.tokenizer();
   return load_dataset(config.data, static_cast<std::uint64_t>(config.train.seed), tokenizer);
+}
+
+// Rank 0 first: what is wrong with the text is told once, and the others find its token cache.
+Dataset load_data_in_turn(const RunRequest& request, const RunConfig& config, Communicator& ranks) {
+  if (ranks.leads()) {
+    Dataset data = load_data(request, config);
+    ranks.barrier();
+    return data;
+  }
+  ranks.barrier();
+  return load_data(request, config);
+}
+
+void choose_threads(const RunConfig& config, const Communicator& ranks) {
+  set_thread_count(threads_per_rank(ranks));
+  apply_threads(config.train);
+  const std::string advice = binding_advice(ranks, thread_count());
+  if (ranks.leads() && !advice.empty()) log_warning(advice);
 }
 
 }  // namespace
@@ -40,31 +97,32 @@ RunConfig read_run_config(const std::filesystem::path& root) {
   return config;
 }
 
-RunSummary run_training(const RunRequest& request, TrainObserver& observer,
-                        const StopRequest& stop) {
-  if (request.resume && request.force) {
-    throw UsageError("--resume continues a run and --force replaces it: give one of the two");
-  }
+RunSummary run_training(const RunRequest& request, TrainObserver& observer, const StopRequest& stop,
+                        Communicator& ranks) {
   const RunPaths paths{request.out};
-  const RunConfig config = requested_config(request);
+  const RunConfig config = agreed_config(request, ranks);
   std::optional<DirectoryLock> lock;
-  if (is_run_directory(paths.root)) lock.emplace(paths.root);
+  if (ranks.leads() && is_run_directory(paths.root)) lock.emplace(paths.root);
 
-  apply_threads(config.train);
-  const Dataset data = load_data(request, config);
+  choose_threads(config, ranks);
+  const Dataset data = load_data_in_turn(request, config, ranks);
   LanguageModel model(config.model, config.feedback, data.tokenizer->vocab_size(),
                       static_cast<std::uint64_t>(config.train.seed));
-  Trainer trainer(config, data, model, paths);
+  Trainer trainer(config, data, model, paths, ranks);
+  require_same(ranks, trainer.identity().data_hash, "the text of " + config.data.corpus);
   if (request.resume) trainer.restore();
 
   // From here on files change.
-  if (!request.resume) {
-    make_run_directory(paths);
-    if (!lock) lock.emplace(paths.root);
-    data.tokenizer->save(paths.tokenizer());
+  if (ranks.leads()) {
+    if (!request.resume) {
+      make_run_directory(paths);
+      if (!lock) lock.emplace(paths.root);
+      data.tokenizer->save(paths.tokenizer());
+    }
+    replace_file(paths.config(), to_toml(config));
   }
-  replace_file(paths.config(), to_toml(config));
-  return trainer.run(observer, stop);
+  TrainObserver silent;
+  return trainer.run(ranks.leads() ? observer : silent, stop);
 }
 
 }  // namespace dsf

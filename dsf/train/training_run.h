@@ -18,9 +18,12 @@ struct RunRequest {
 };
 
 /// Starts or resumes a run and trains it. Whatever is wrong with configuration, data or directory
-/// is found before the first file is written or removed.
+/// is found before the first file is written or removed. Called by all of several ranks with the
+/// same request; each needs the corpus, and for a run to resume the run directory, rank 0 alone
+/// writes to it and tells the observer.
 RunSummary run_training(
-    const RunRequest& request, TrainObserver& observer, const StopRequest& stop = [] { return 0; });
+    const RunRequest& request, TrainObserver& observer, const StopRequest& stop = [] { return 0; },
+    Communicator& ranks = single_process());
 
 /// The configuration a run directory holds. Throws UsageError, ConfigError.
 RunConfig read_run_config(const std::filesystem::path& root);

@@ -122,6 +122,31 @@ TEST_P(EveryBatching, NoBatchIsLargerThanAsked) {
   }
 }
 
+TEST_P(EveryBatching, SharesTogetherAreTheBatch) {
+  constexpr dim_t kShares = 3;
+  Batcher whole = make();
+  std::vector<Batcher> sharers(kShares, make());
+  for (dim_t i = 0; i < whole.batches_per_epoch(); ++i) {
+    TokenBatch batch;
+    whole.next(batch);
+    std::vector<TokenBatch> shares(kShares);
+    for (dim_t share = 0; share < kShares; ++share) {
+      const auto at = static_cast<std::size_t>(share);
+      sharers[at].next(shares[at], {share, kShares});
+      EXPECT_EQ(sharers[at].last_batch_tokens(), batch.tokens());
+      EXPECT_EQ(shares[at].layout.batch(),
+                (BatchShare{share, kShares}.rows_of(batch.layout.batch())));
+      expect_well_packed(shares[at]);
+      // Row b of the share is row share + b * kShares of the batch.
+      for (dim_t b = 0; b < shares[at].layout.batch(); ++b) {
+        EXPECT_EQ(shares[at].targets[row(shares[at], 0, b)],
+                  batch.targets[row(batch, 0, share + b * kShares)]);
+      }
+    }
+    EXPECT_EQ(sorted_targets(shares), sorted_targets({batch}));
+  }
+}
+
 TEST_P(EveryBatching, SameSeedSameBatches) {
   Batcher first = make(7);
   Batcher second = make(7);

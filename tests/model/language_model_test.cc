@@ -93,6 +93,38 @@ TEST_P(EveryModel, GradientPredictsTheChangeOfTheLoss) {
   EXPECT_NEAR(measured / norm, 1.0, 2e-3);
 }
 
+// Gradients that travel to other machines during the backward pass must not change any more.
+TEST_P(EveryModel, GradientsAreFinalWhereTheyAreSaidToBe) {
+  LanguageModel model = make();
+  model.prepare(Precision::f32);
+  const TokenBatch batch = random_batch({5, 4, 4, 1}, 2);
+  std::vector<dim_t> firsts;
+  std::vector<float> seen(static_cast<std::size_t>(model.table().flat_size()));
+  dim_t end = model.table().flat_size();
+  model.forward_backward(batch, 1.0, nullptr, [&](dim_t first) {
+    std::copy(model.gradients().begin() + first, model.gradients().begin() + end,
+              seen.begin() + first);
+    EXPECT_LE(first, end);
+    end = first;
+    firsts.push_back(first);
+  });
+  EXPECT_TRUE(std::equal(seen.begin(), seen.end(), model.gradients().begin()));
+  EXPECT_EQ(firsts.size(), 4U) << "the head, two blocks, the embedding";
+  EXPECT_EQ(firsts.back(), 0);
+}
+
+TEST_P(EveryModel, BatchWithoutSequencesHasZeroGradients) {
+  LanguageModel model = make();
+  model.prepare(Precision::f32);
+  model.forward_backward(random_batch({5, 4}, 2), 1.0);
+  dim_t ready = -1;
+  const LossSum sum =
+      model.forward_backward(TokenBatch(), 1.0, nullptr, [&](dim_t first) { ready = first; });
+  EXPECT_EQ(ready, 0);
+  EXPECT_EQ(sum.tokens, 0);
+  for (const float g : model.gradients()) EXPECT_EQ(g, 0.0F);
+}
+
 TEST_P(EveryModel, SameSeedSameWeightsOtherSeedOtherWeights) {
   const LanguageModel a = make(7);
   const LanguageModel b = make(7);

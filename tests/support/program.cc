@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
 
 #include "tests/support/temp_directory.h"
 
@@ -25,10 +26,8 @@ std::string dsf_program() {
   return path;
 }
 
-int start_dsf(const std::vector<std::string>& arguments, const std::string& log_prefix,
-              const std::string& directory) {
-  std::vector<std::string> words = {dsf_program()};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+int start_program(std::vector<std::string> words, const std::string& log_prefix,
+                  const std::string& directory) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -39,10 +38,17 @@ int start_dsf(const std::vector<std::string>& arguments, const std::string& log_
     redirect(log_prefix + ".out", STDOUT_FILENO);
     redirect(log_prefix + ".err", STDERR_FILENO);
     if (!directory.empty() && ::chdir(directory.c_str()) != 0) ::_exit(126);
-    ::execv(argv[0], argv.data());
+    ::execvp(argv[0], argv.data());
     ::_exit(127);
   }
   return process;
+}
+
+int start_dsf(const std::vector<std::string>& arguments, const std::string& log_prefix,
+              const std::string& directory) {
+  std::vector<std::string> words = {dsf_program()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return start_program(std::move(words), log_prefix, directory);
 }
 
 int wait_for(int process) {

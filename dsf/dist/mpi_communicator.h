@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "dsf/dist/communicator.h"
+
+namespace dsf {
+
+/// All processes that the launcher started. Throws UsageError where dsf was built without MPI.
+std::unique_ptr<Communicator> make_mpi_communicator();
+
+}  // namespace dsf

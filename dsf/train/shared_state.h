@@ -1,0 +1,47 @@
+#pragma once
+
+// What the ranks of a run tell each other besides gradients: sums of losses, whether to stop, and
+// the state of the run as rank 0 reads and writes it.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "dsf/dist/communicator.h"
+#include "dsf/train/gradient_sync.h"
+#include "dsf/train/training_state.h"
+
+namespace dsf {
+
+/// The rows of each batch that this rank trains on.
+BatchShare share_of(const Communicator& ranks);
+
+LossSum sum_over_ranks(Communicator& ranks, const LossSum& own);
+
+/// The signal that asks this rank or any other to stop, or 0; the same answer on all ranks, but for
+/// the number of the signal.
+int agree_on_stop(Communicator& ranks, int own_signal);
+
+/// `text` of rank 0.
+std::string broadcast_text(Communicator& ranks, const std::string& text);
+
+/// Throws Error, naming this rank and `what`, where its value is not that of rank 0.
+void require_same(Communicator& ranks, std::uint64_t value, const std::string& what);
+
+/// A checksum of weights and buffers.
+std::uint64_t model_hash(LanguageModel& model);
+
+/// `state` (whole: all moments, the carried states of all rows), the model's weights and buffers,
+/// and `saved_step` of rank 0, for all ranks.
+void broadcast_state(Communicator& ranks, TrainingState& state, LanguageModel& model,
+                     dim_t& saved_step);
+
+/// The carried states of this rank's rows, out of those of the whole batch.
+ModelState own_rows(const Communicator& ranks, const ModelState& all);
+
+/// Calls `use`, on rank 0, while `state` holds what a checkpoint wants: all moments, and the
+/// carried states of all `batch` rows. Called by all ranks.
+void with_whole_state(Communicator& ranks, GradientSync& sync, dim_t batch, TrainingState& state,
+                      const std::function<void()>& use);
+
+}  // namespace dsf
