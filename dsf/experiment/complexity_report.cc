@@ -72,8 +72,8 @@ ordered_json fit_json(const std::optional<PowerFit>& fit) {
   return {{"exponent", fit->exponent}, {"error", fit->error}};
 }
 
-std::string span_text(const std::vector<dim_t>& values) {
-  return values.empty() ? "-" : fmt::format("{} .. {}", values.front(), values.back());
+std::string span_text(const std::vector<double>& values) {
+  return values.empty() ? "none" : fmt::format("{} .. {}", values.front(), values.back());
 }
 
 std::string ms(const std::optional<double>& seconds) {
@@ -121,8 +121,9 @@ Table crossover_table(const std::vector<ComplexitySweep>& sweeps,
   for (const ComplexitySweep& sweep : sweeps) {
     for (const char* other : {"dsf:serial", "dsf:blocked"}) {
       const auto from = fft_crossover(points, sweep, other);
+      const Series measured = series_of(points, sweep, other, Along::steps, Quantity::path);
       table.add_row({other, fmt::to_string(sweep.batch), fmt::to_string(sweep.hidden),
-                     span_text(sweep.lengths), from ? fmt::to_string(*from) : "none of these"});
+                     span_text(measured.x), from ? fmt::to_string(*from) : "none of these"});
     }
   }
   return table;

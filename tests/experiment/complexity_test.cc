@@ -56,6 +56,10 @@ TEST(Complexity, CrossoverIsWhereTheFftIsFasterAndStaysSo) {
     if (point.method == "dsf:fft") point.path = 1e3;
   }
   EXPECT_FALSE(fft_crossover(slow, kSweep, "dsf:serial"));
+  const Table table = crossover_table({kSweep}, slow);
+  EXPECT_EQ(table.rows()[0],
+            (std::vector<std::string>{"dsf:serial", "2", "8", "4 .. 32", "none of these"}));
+  EXPECT_EQ(table.rows()[1][3], "none") << "nothing was measured of the blocked form";
 }
 
 TEST(Complexity, TableHasTheMeasuredExponentBesideThePapers) {
