@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <system_error>
+#include <thread>
 
 #include "dsf/base/error.h"
 #include "dsf/base/fault.h"
@@ -107,8 +109,15 @@ void AppendFile::sync() {
 
 DirectoryLock::DirectoryLock(const fs::path& directory)
     : descriptor_(open_or_fail(directory, O_RDONLY | O_DIRECTORY, "open")) {
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-  const int error = errno;
+  constexpr int kTries = 5;
+  constexpr std::chrono::milliseconds kPause(20);
+  int error = 0;
+  for (int i = 0; i < kTries; ++i) {
+    if (i > 0) std::this_thread::sleep_for(kPause);
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+    error = errno;
+    if (error != EWOULDBLOCK) break;
+  }
   ::close(descriptor_);
   if (error != EWOULDBLOCK) fail("lock", directory, error);
   throw UsageError(fmt::format("{} is in use by another process; wait for it or choose another",
@@ -119,6 +128,14 @@ DirectoryLock::~DirectoryLock() { ::close(descriptor_); }
 
 void make_directory(const fs::path& path) {
   if (system_call::mkdir(path) != 0 && errno != EEXIST) fail("create the directory", path, errno);
+}
+
+bool directory_is_held(const fs::path& directory) {
+  const int descriptor = open_or_fail(directory, O_RDONLY | O_DIRECTORY, "open");
+  // Shared, so that two who ask at the same time do not take each other for a holder.
+  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  return held;
 }
 
 void sync_directory(const fs::path& directory) {
