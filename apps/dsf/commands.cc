@@ -18,6 +18,8 @@ void add_commands(CLI::App& app) {
   add_tokenizer_command(app);
   add_data_command(app);
   add_reproduce_command(app);
+  add_completion_command(app);
+  add_man_command(app);
 }
 
 }  // namespace dsf
