@@ -108,6 +108,8 @@ std::vector<Field> make_fields() {
        "steps between checkpoints, besides the one after each evaluation; 0: none"},
       {"train", "log_every", DSF_AT(train.log_every), kFromOne, {}, free,
        "steps between lines of log.jsonl"},
+      {"train", "tensorboard", DSF_AT(train.tensorboard), kAny, {}, free,
+       "also write TensorBoard event files, into RUN/tensorboard"},
       {"train", "seed", DSF_AT(train.seed), kFromZero, {}, fixed,
        "of initial weights, shuffling and diagonals"},
       {"train", "threads", DSF_AT(train.threads), {0.0, 4096.0}, {}, free,

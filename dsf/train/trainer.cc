@@ -143,6 +143,7 @@ void Trainer::repair_links() const {
 
 void Trainer::start() {
   log_ = restored_ ? RunLog::reopen(paths_, state_.step) : RunLog::create(paths_);
+  if (config_.train.tensorboard) log_->also_write_events(paths_, state_.step);
   repair_links();
   batcher_.seek(state_.position);
   model_.prepare(precision_of(config_.train));
