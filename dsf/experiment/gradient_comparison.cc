@@ -9,6 +9,7 @@
 
 #include "dsf/data/batcher.h"
 #include "dsf/feedback/feedback_method.h"
+#include "dsf/feedback/feedback_registry.h"
 
 namespace dsf {
 namespace {
@@ -17,6 +18,7 @@ constexpr const char* kTotal = "total";
 
 // The calibration of a method that has one; others are ready at once.
 dim_t warm_up_of(const FeedbackConfig& feedback) {
+  if (registered_feedback(feedback.method) != nullptr) return 0;
   const FeedbackKind kind = parse_feedback_method(feedback.method).kind;
   const bool fits = kind == FeedbackKind::fitted || kind == FeedbackKind::adaptive;
   return fits ? feedback.calibration : 0;
