@@ -4,7 +4,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 const MARGIN = {left: 58, right: 12, top: 8, bottom: 24};
 const TICKS_X = 5;
 const TICKS_Y = 5;
-const MOST_DOTS = 60;  // a curve of few points shows them
+const MOST_DOTS = 20;  // a curve of few points shows them
 
 export function svgElement(name, attributes = {}, parent = null) {
   const element = document.createElementNS(SVG, name);
