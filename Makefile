@@ -15,7 +15,7 @@ SOURCES := git ls-files --cached --others --exclude-standard
 EXISTING := while IFS= read -r f; do [ -f "$$f" ] && printf '%s\0' "$$f"; done; true
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check-long bench bench-peers format lint install clean
+.PHONY: help run build test check-long bench bench-peers format lint install package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,8 +31,9 @@ build: ## the program, build/dsf
 test: build-tests ## all tests but the long ones
 	$(CTEST) -LE '^long$$'
 
-check-long: build-tests ## the tests that take minutes to hours
-	$(CTEST) -L '^long$$'
+check-long: build-tests ## the tests that take minutes to hours, and the page in a browser
+	@$(SETUP) browser
+	$(CTEST) -L '^(long|browser)$$'
 
 .PHONY: build-tests
 build-tests:
@@ -66,6 +67,11 @@ lint: ## clang-format, clang-tidy and bash -n; changes nothing
 
 install: build ## install under PREFIX (/usr/local)
 	cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+package: build ## a Debian package of the program, in build/
+	@$(SETUP) package
+	@cd $(BUILD) && cpack --config CPackConfig.cmake >cpack.log || { cat cpack.log; exit 1; }
+	@ls $(BUILD)/dsf_*.deb
 
 clean: ## remove the build directories
 	rm -rf build build-debug build-asan build-tsan

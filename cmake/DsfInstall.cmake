@@ -4,9 +4,19 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/dsf")
 
+# Component dsf: the program and what belongs to it; component development: the library.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
+
 install(TARGETS dsf_lib EXPORT dsfTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(TARGET dsf_cli)
-  install(TARGETS dsf_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS dsf_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT dsf)
+  # The program describes itself, at installation: manual page and completions.
+  install(CODE "
+    set(DSF_PROGRAM \"$<TARGET_FILE:dsf_cli>\")
+    set(DSF_DATADIR \"${CMAKE_INSTALL_DATADIR}\")
+    set(DSF_MANDIR \"${CMAKE_INSTALL_MANDIR}\")
+    set(DSF_WORK \"${PROJECT_BINARY_DIR}/self_description\")
+    include(\"${PROJECT_SOURCE_DIR}/cmake/install_self_description.cmake\")" COMPONENT dsf)
 endif()
 foreach(headers "${PROJECT_SOURCE_DIR}/dsf" "${DSF_GENERATED_DIR}/dsf")
   if(IS_DIRECTORY "${headers}")
@@ -16,7 +26,7 @@ foreach(headers "${PROJECT_SOURCE_DIR}/dsf" "${DSF_GENERATED_DIR}/dsf")
 endforeach()
 if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/configs")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs/"
-          DESTINATION "${CMAKE_INSTALL_DATADIR}/dsf/configs")
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/dsf/configs" COMPONENT dsf)
 endif()
 
 install(EXPORT dsfTargets NAMESPACE dsf:: DESTINATION "${package_dir}")

@@ -61,6 +61,16 @@ endforeach()
 # Needs none of the library: it reads the sources as text.
 dsf_add_room_test(layering)
 
+# The watch page in a real browser; skipped where there is none.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_Interpreter_FOUND AND TARGET dsf_cli)
+  add_test(NAME watch_in_browser
+    COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/browser/watch_in_browser.py"
+      --dsf "$<TARGET_FILE:dsf_cli>")
+  set_tests_properties(watch_in_browser PROPERTIES
+    LABELS "browser" SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
+
 add_test(NAME install_and_find_package
   COMMAND "${CMAKE_COMMAND}"
     -D "SOURCE_DIR=${PROJECT_SOURCE_DIR}"

@@ -5,6 +5,12 @@ set(DSF_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/version.h.in"
                "${DSF_GENERATED_DIR}/dsf/base/version.h" @ONLY)
 
+set(dsf_features "$<IF:$<BOOL:${DSF_WITH_MPI}>,MPI,no MPI>")
+if(DSF_MARCH_FLAG)
+  string(REPLACE "-march=" "" dsf_floor "${DSF_MARCH_FLAG}")
+  string(PREPEND dsf_features "${dsf_floor} and newer, ")
+endif()
+
 find_package(Git QUIET)
 set(dsf_write_version
   "${CMAKE_COMMAND}"
@@ -14,6 +20,7 @@ set(dsf_write_version
   -D "PROJECT_VERSION=${PROJECT_VERSION}"
   -D "BUILD_TYPE=${CMAKE_BUILD_TYPE}"
   -D "SANITIZE=${DSF_SANITIZE}"
+  -D "FEATURES=${dsf_features}"
   -D "COMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
   -P "${PROJECT_SOURCE_DIR}/cmake/write_version.cmake")
 add_custom_target(dsf_version

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the named groups need and that are not there yet.
 #
-#   scripts/setup.sh [build] [test] [bench] [lint] [mpi] [peers]        no name: build
+#   scripts/setup.sh [build] [test] [browser] [bench] [lint] [package] [mpi] [peers]    no name: build
 #
 # Silent when nothing is missing. DSF_SETUP=skip turns it off.
 set -euo pipefail
@@ -18,6 +18,7 @@ packages_of() {
       echo g++ cmake ninja-build pkg-config
       echo libdnnl-dev libhwy-dev libkissfft-dev        # numerics
       echo libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
+      echo libcpp-httplib-dev                           # the page of dsf watch
       echo libsentencepiece-dev libxxhash-dev zlib1g-dev           # data
       echo gnuplot-nox                                  # figures
       ;;
@@ -25,11 +26,13 @@ packages_of() {
       echo libgtest-dev libgmock-dev libbenchmark-dev
       echo iproute2                                     # network namespaces
       ;;
+    browser) echo chromium chromium-driver python3 fonts-dejavu-core ;;  # to look at the page with
     bench) echo libbenchmark-dev ;;
     lint) echo clang-format clang-tidy libomp-dev ;;  # libomp-dev: omp.h for clang's parser
+    package) echo dpkg-dev file ;;
     mpi) echo libopenmpi-dev openmpi-bin ;;
     peers) echo python3-torch libopenblas0-pthread libopenblas0-openmp ;;  # to compare with
-    *) fail "unknown group '$1'; the groups are build, test, bench, lint, mpi, peers" ;;
+    *) fail "unknown group '$1'; the groups are build, test, browser, bench, lint, package, mpi, peers" ;;
   esac
 }
 

@@ -39,6 +39,7 @@ const std::vector<ConfigFlag> kFlags = {
     {"--seed", "train.seed"},
     {"--threads", "train.threads"},
     {"--precision", "train.precision"},
+    {"--tensorboard", "train.tensorboard"},
 };
 
 void print_summary(const RunSummary& summary, const std::string& out) {

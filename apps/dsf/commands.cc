@@ -10,6 +10,7 @@ void add_commands(CLI::App& app) {
   add_import_command(app);
   add_runs_command(app);
   add_plot_command(app);
+  add_watch_command(app);
   add_bench_command(app);
   add_info_command(app);
   add_gradient_command(app);
@@ -17,6 +18,8 @@ void add_commands(CLI::App& app) {
   add_tokenizer_command(app);
   add_data_command(app);
   add_reproduce_command(app);
+  add_completion_command(app);
+  add_man_command(app);
 }
 
 }  // namespace dsf

@@ -15,6 +15,7 @@ void add_export_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_runs_command(CLI::App& app);
 void add_plot_command(CLI::App& app);
+void add_watch_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_gradient_command(CLI::App& app);
@@ -22,5 +23,7 @@ void add_demo_command(CLI::App& app);
 void add_tokenizer_command(CLI::App& app);
 void add_data_command(CLI::App& app);
 void add_reproduce_command(CLI::App& app);
+void add_completion_command(CLI::App& app);
+void add_man_command(CLI::App& app);
 
 }  // namespace dsf

@@ -16,14 +16,17 @@ void ConfigOptions::add_to(CLI::App& command, const std::vector<ConfigFlag>& fla
     const std::size_t dot = key.find('.');
     const Field& field = find_field(key.substr(0, dot), key.substr(dot + 1), flag.flag);
     FlagValue& value = flags_.emplace_back(FlagValue{flag, "", false});
-    command
-        .add_option_function<std::string>(
-            flag.flag,
-            [&value](const std::string& text) {
-              value.value = text;
-              value.given = true;
-            },
-            fmt::format("{} ({})", field.doc, key))
+    const auto take = [&value](const std::string& text) {
+      value.value = text;
+      value.given = true;
+    };
+    const std::string doc = fmt::format("{} ({})", field.doc, key);
+    if (std::holds_alternative<bool>(get(field, RunConfig()))) {
+      command.add_flag_callback(
+          flag.flag, [take] { take("true"); }, doc);
+      continue;
+    }
+    command.add_option_function<std::string>(flag.flag, take, doc)
         ->option_text(field.choices.empty() ? "VALUE"
                                             : fmt::format("{}", fmt::join(field.choices, "|")));
   }

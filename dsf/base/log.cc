@@ -1,5 +1,6 @@
 #include "dsf/base/log.h"
 
+#include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
@@ -12,6 +13,9 @@
 
 namespace dsf {
 namespace {
+
+constexpr const char* kYellow = "33";
+constexpr const char* kRed = "1;31";
 
 std::mutex terminal_mutex;
 bool live_line_shown = false;
@@ -41,6 +45,16 @@ void log_message(spdlog::level::level_enum level, std::string_view prefix,
   logger().log(level, "{}{}", prefix, message);
 }
 
+// https://no-color.org: any value but the empty one says no.
+bool colour_is_wanted() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return terminal_is_live() && (no_color == nullptr || *no_color == '\0');
+}
+
+std::string coloured(const char* colour, std::string_view text) {
+  return colour_is_wanted() ? fmt::format("\033[{}m{}\033[0m", colour, text) : std::string(text);
+}
+
 std::size_t terminal_width() {
   winsize size{};
   constexpr std::size_t kUsual = 80;
@@ -53,10 +67,12 @@ std::size_t terminal_width() {
 void log_info(std::string_view message) { log_message(spdlog::level::info, "", message); }
 
 void log_warning(std::string_view message) {
-  log_message(spdlog::level::warn, "warning: ", message);
+  log_message(spdlog::level::warn, coloured(kYellow, "warning:") + " ", message);
 }
 
-void log_error(std::string_view message) { log_message(spdlog::level::err, "error: ", message); }
+void log_error(std::string_view message) {
+  log_message(spdlog::level::err, coloured(kRed, "error:") + " ", message);
+}
 
 void mute_messages() { logger().set_level(spdlog::level::err); }
 

@@ -1,7 +1,8 @@
 #pragma once
 
 // Words to the person at the terminal, all on stderr: messages, and one live line that is rewritten
-// in place. A message never tears the live line apart.
+// in place. A message never tears the live line apart. "warning:" and "error:" have a colour on a
+// terminal, unless NO_COLOR is set.
 
 #include <string_view>
 

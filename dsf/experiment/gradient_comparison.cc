@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dsf/feedback/feedback_method.h"
+#include "dsf/feedback/feedback_registry.h"
 
 namespace dsf {
 namespace {
@@ -140,6 +141,7 @@ FeedbackConfig feedback_with(const RunConfig& config, const std::string& method)
 }
 
 dim_t warm_up_of(const FeedbackConfig& feedback) {
+  if (registered_feedback(feedback.method) != nullptr) return 0;
   const FeedbackKind kind = parse_feedback_method(feedback.method).kind;
   const bool fits = kind == FeedbackKind::fitted || kind == FeedbackKind::adaptive;
   return fits ? feedback.calibration : 0;

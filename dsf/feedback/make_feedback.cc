@@ -10,6 +10,7 @@
 #include "dsf/feedback/diagonal.h"
 #include "dsf/feedback/feedback.h"
 #include "dsf/feedback/feedback_method.h"
+#include "dsf/feedback/feedback_registry.h"
 #include "dsf/feedback/fitted.h"
 #include "dsf/feedback/gated.h"
 #include "dsf/feedback/iterated.h"
@@ -104,6 +105,9 @@ std::unique_ptr<FixedMatrix> fixed_matrix(const FeedbackConfig& config,
 
 std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t state_size,
                                         std::uint64_t seed, std::string_view purpose) {
+  if (const FeedbackFactory* from_outside = registered_feedback(config.method)) {
+    return (*from_outside)(config, state_size, seed, purpose);
+  }
   // All keys are checked whatever the method, so that a wrong one does not wait for its day.
   const FeedbackMethod method = parse_feedback_method(config.method);
   const DiagonalInit init = look_up("feedback.init", config.init, kInits);

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "dsf/base/error.h"
-#include "dsf/base/rng.h"
 #include "dsf/base/timer.h"
 #include "dsf/layers/embedding.h"
+#include "dsf/layers/initial_weights.h"
 #include "dsf/layers/layer_norm.h"
 #include "dsf/layers/position_embedding.h"
 #include "dsf/layers/softmax_head.h"
@@ -18,33 +18,6 @@
 
 namespace dsf {
 namespace {
-
-/// Each parameter draws from a generator of its own name, so that one more layer changes no other's
-/// start.
-void draw_initial_weights(const ParameterTable& table, std::uint64_t seed, std::span<float> flat) {
-  for (const ParameterInfo& entry : table.entries()) {
-    Rng rng(seed, "init/" + entry.name);
-    const auto values = flat.subspan(static_cast<std::size_t>(entry.id.offset),
-                                     static_cast<std::size_t>(entry.id.size()));
-    const auto scale = static_cast<double>(entry.init.scale);
-    for (float& value : values) {
-      switch (entry.init.kind) {
-        case Init::Kind::zero:
-          value = 0.0F;
-          break;
-        case Init::Kind::one:
-          value = 1.0F;
-          break;
-        case Init::Kind::normal:
-          value = static_cast<float>(scale * rng.normal());
-          break;
-        case Init::Kind::uniform:
-          value = static_cast<float>(rng.uniform(-scale, scale));
-          break;
-      }
-    }
-  }
-}
 
 /// Where the parameters whose names begin so begin in the flat buffers.
 dim_t offset_of(const ParameterTable& table, const std::string& prefix) {

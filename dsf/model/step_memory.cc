@@ -4,6 +4,7 @@
 
 #include "dsf/cells/cell.h"
 #include "dsf/feedback/feedback_method.h"
+#include "dsf/feedback/feedback_registry.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/layers/attention.h"
@@ -145,6 +146,12 @@ double gradient_scratch(const ParameterTable& table, dim_t rows) {
   return static_cast<double>(kFloat * most);
 }
 
+// A feedback from outside is taken to need what BPTT needs.
+FeedbackMethod method_of(const FeedbackConfig& feedback) {
+  if (registered_feedback(feedback.method) != nullptr) return {FeedbackKind::bptt};
+  return parse_feedback_method(feedback.method);
+}
+
 bool needs_jacobian(const FeedbackMethod& method) {
   switch (method.kind) {
     case FeedbackKind::bptt:
@@ -162,7 +169,7 @@ bool needs_jacobian(const FeedbackMethod& method) {
 
 double step_memory(const ModelConfig& config, const FeedbackConfig& feedback, dim_t vocab,
                    const BatchShape& shape, Precision precision) {
-  const FeedbackMethod method = parse_feedback_method(feedback.method);
+  const FeedbackMethod method = method_of(feedback);
   const ParameterTable table = parameter_list(config, feedback, vocab);
   const MixerRow mixer = mixer_row(config, method, shape.uniform);
   RowBytes layer = mixer.kept;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "dsf/feedback/feedback_method.h"
+#include "dsf/feedback/feedback_registry.h"
 #include "dsf/train/config_fields.h"
 
 namespace dsf {
@@ -17,6 +18,13 @@ constexpr FieldRange kUnit = {0.0, 1.0};
 constexpr FieldRange kAboveZeroToOne = {0.0, 1.0, true};
 // A width or length beyond this is a slip of the finger, and its square still fits into 64 bits.
 constexpr FieldRange kSize = {1.0, 1e9};
+
+// The library's and those that the program has registered.
+std::vector<std::string> all_feedbacks() {
+  std::vector<std::string> names = feedback_methods();
+  for (std::string& name : registered_feedbacks()) names.push_back(std::move(name));
+  return names;
+}
 
 // The place of a member, for instance DSF_AT(data.corpus).
 #define DSF_AT(member) (+[](RunConfig & config) -> auto& { return config.member; })
@@ -61,7 +69,7 @@ std::vector<Field> make_fields() {
       {"model", "recompute", DSF_AT(model.recompute), kAny, {}, free,
        "keep only the recurrent layers' states for the backward pass and rebuild their gates there"},
 
-      {"feedback", "method", DSF_AT(feedback.method), kAny, feedback_methods(), fixed,
+      {"feedback", "method", DSF_AT(feedback.method), kAny, all_feedbacks(), fixed,
        "how gradients go back in time"},
       {"feedback", "init", DSF_AT(feedback.init), kAny, {"uniform", "linspace", "constant"}, fixed,
        "dsf: how the diagonal is chosen"},
@@ -110,6 +118,8 @@ std::vector<Field> make_fields() {
        "steps between checkpoints, besides the one after each evaluation; 0: none"},
       {"train", "log_every", DSF_AT(train.log_every), kFromOne, {}, free,
        "steps between lines of log.jsonl"},
+      {"train", "tensorboard", DSF_AT(train.tensorboard), kAny, {}, free,
+       "also write TensorBoard event files, into RUN/tensorboard"},
       {"train", "seed", DSF_AT(train.seed), kFromZero, {}, fixed,
        "of initial weights, shuffling and diagonals"},
       {"train", "threads", DSF_AT(train.threads), {0.0, 4096.0}, {}, free,

@@ -26,6 +26,7 @@ struct TrainConfig {
   dim_t eval_every = 0;        ///< steps; 0: at the end of each epoch
   dim_t checkpoint_every = 0;  ///< steps, besides the checkpoint after each evaluation
   dim_t log_every = 10;        ///< steps
+  bool tensorboard = false;    ///< event files beside the log
   dim_t seed = 1;
   dim_t threads = 0;                ///< of a rank; 0: the CPUs it may run on, shared fairly
   std::string precision = "auto";   ///< auto | f32 | bf16

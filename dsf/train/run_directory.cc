@@ -39,8 +39,8 @@ void check_is_run(const fs::path& root) {
 
 void make_run_directory(const RunPaths& paths) {
   if (is_run_directory(paths.root)) {
-    for (const fs::path& path :
-         {paths.checkpoints(), paths.metrics(), paths.tokenizer(), paths.log(), paths.config()}) {
+    for (const fs::path& path : {paths.checkpoints(), paths.metrics(), paths.tensorboard(),
+                                 paths.tokenizer(), paths.log(), paths.config()}) {
       fs::remove_all(path);
     }
   }

@@ -3,6 +3,7 @@
 // A run on disk:
 //
 //   RUN/ config.toml · log.jsonl · metrics.csv · tokenizer · checkpoints/{last,best}/
+//        tensorboard/ (where it is wanted)
 
 #include <filesystem>
 
@@ -16,6 +17,7 @@ struct RunPaths {
   std::filesystem::path log() const { return root / "log.jsonl"; }
   std::filesystem::path metrics() const { return root / "metrics.csv"; }
   std::filesystem::path tokenizer() const { return root / "tokenizer"; }
+  std::filesystem::path tensorboard() const { return root / "tensorboard"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -86,6 +87,10 @@ std::unique_ptr<RunLog> RunLog::reopen(const RunPaths& paths, dim_t step) {
   return std::unique_ptr<RunLog>(new RunLog(paths.log(), paths.metrics(), kept.seconds));
 }
 
+void RunLog::also_write_events(const RunPaths& paths, dim_t step) {
+  events_ = std::make_unique<EventFile>(paths.tensorboard(), step);
+}
+
 void RunLog::write(const StartReport& report) {
   log_.append(line_of({{"event", report.resumed ? "resume" : "start"},
                        {"step", report.step},
@@ -116,6 +121,13 @@ void RunLog::write(const TrainReport& report) {
   add_phases(report.phases, json);
   json["update_seconds"] = report.update_seconds;
   log_.append(line_of(json));
+  if (!events_) return;
+  events_->write(report.step,
+                 std::array<Scalar, 5>{{{"train/loss", report.loss},
+                                        {"train/perplexity", perplexity_of(report.loss)},
+                                        {"train/learning_rate", report.learning_rate},
+                                        {"train/gradient_norm", report.gradient_norm},
+                                        {"train/tokens_per_second", report.tokens_per_second}}});
 }
 
 void RunLog::write(const EvalReport& report) {
@@ -133,6 +145,10 @@ void RunLog::write(const EvalReport& report) {
   metrics_.append(fmt::format("{},{},{},{},{},{},{:.1f},{:.3f}\n", report.step, report.epoch,
                               report.train_loss, report.loss, report.perplexity,
                               report.learning_rate, report.tokens_per_second, report.seconds));
+  if (!events_) return;
+  events_->write(report.step, std::array<Scalar, 3>{{{"valid/loss", report.loss},
+                                                     {"valid/perplexity", report.perplexity},
+                                                     {"valid/accuracy", report.accuracy}}});
 }
 
 void RunLog::write_interrupted(dim_t step, int signal) {

@@ -11,6 +11,7 @@
 #include "dsf/base/dim.h"
 #include "dsf/base/file.h"
 #include "dsf/model/language_model.h"
+#include "dsf/train/event_file.h"
 #include "dsf/train/run_directory.h"
 
 namespace dsf {
@@ -91,6 +92,9 @@ class RunLog {
   /// Seconds the run had taken by the last line that was kept.
   double seconds_before() const { return seconds_before_; }
 
+  /// From here on reports go to TensorBoard's event files too, as a run that stands at `step`.
+  void also_write_events(const RunPaths& paths, dim_t step);
+
   void write(const StartReport& report);
   void write(const TrainReport& report);
   void write(const EvalReport& report);
@@ -104,6 +108,7 @@ class RunLog {
 
   AppendFile log_;
   AppendFile metrics_;
+  std::unique_ptr<EventFile> events_;  // where they are wanted
   double seconds_before_;
 };
 

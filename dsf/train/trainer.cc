@@ -165,6 +165,7 @@ void Trainer::start() {
     log_ = RunLog::silent();
   } else {
     log_ = restored_ ? RunLog::reopen(paths_, state_.step) : RunLog::create(paths_);
+    if (config_.train.tensorboard) log_->also_write_events(paths_, state_.step);
   }
   repair_links();
   batcher_.seek(state_.position);

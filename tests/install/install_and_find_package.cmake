@@ -1,4 +1,4 @@
-# Installs the build into a fresh prefix, then builds and runs examples/embed against it alone.
+# Installs the build into a fresh prefix, then builds and runs the examples against it alone.
 
 set(work "${BINARY_DIR}/tests/install")
 set(prefix "${work}/prefix")
@@ -15,14 +15,17 @@ function(run)
 endfunction()
 
 run("${CMAKE_COMMAND}" --install "${BINARY_DIR}" --prefix "${prefix}")
-run("${CMAKE_COMMAND}" -S "${SOURCE_DIR}/examples/embed" -B "${work}/embed" -G "${GENERATOR}"
+run("${CMAKE_COMMAND}" -S "${SOURCE_DIR}/examples" -B "${work}/examples" -G "${GENERATOR}"
     "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
     "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}")
-run("${CMAKE_COMMAND}" --build "${work}/embed")
-run("${work}/embed/embed")
+run("${CMAKE_COMMAND}" --build "${work}/examples")
+run("${work}/examples/language_model")
 if(NOT output MATCHES "${VERSION}")
-  message(FATAL_ERROR "embed did not print version ${VERSION}:\n${output}")
+  message(FATAL_ERROR "language_model did not print version ${VERSION}:\n${output}")
 endif()
+foreach(example forecast own_feedback)  # they fail where the result is wrong
+  run("${work}/examples/${example}")
+endforeach()
 
 # Nothing in the prefix may lead back to the tree it was built from.
 file(GLOB package_files "${prefix}/lib*/cmake/dsf/*.cmake" "${prefix}/lib/*/cmake/dsf/*.cmake")

@@ -1,0 +1,35 @@
+// A GRU language model trained by Diagonal State Feedbacks.
+
+#include <iostream>
+
+#include "dsf/base/version.h"
+#include "dsf/data/batcher.h"
+#include "dsf/data/dataset.h"
+#include "dsf/model/language_model.h"
+#include "dsf/optim/adam.h"
+
+int main() {
+  std::cout << "dsf " << dsf::version() << " (" << dsf::build_type() << ", " << dsf::compiler()
+            << ", commit " << dsf::git_commit() << ")\n";
+
+  dsf::DataConfig text;
+  text.corpus = "synthetic:recall:gap=8";  // or a text file, or a Penn Treebank directory
+  const dsf::Dataset data = dsf::load_dataset(text, /*seed=*/1);
+  const dsf::Tokenizer& tokenizer = *data.tokenizer;
+
+  dsf::ModelConfig shape;
+  shape.hidden = 32;
+  dsf::LanguageModel model(shape, dsf::FeedbackConfig{}, tokenizer.vocab_size(), /*seed=*/1);
+  dsf::Batcher batches(data.train, dsf::Batching::sentences, /*context=*/16, /*batch=*/32,
+                       tokenizer.bos(), /*seed=*/1, /*shuffled=*/true);
+  dsf::AdamState adam;
+  dsf::TokenBatch batch;
+  for (int step = 1; step <= 300; ++step) {
+    batches.next(batch);
+    model.prepare(dsf::Precision::f32);
+    const dsf::LossSum loss = model.forward_backward(batch, 1.0 / double(batch.tokens()));
+    dsf::adam_update({}, /*learning_rate=*/0.01, /*gradient_scale=*/1.0, model.gradients(), adam,
+                     model.weights());
+    if (step % 100 == 0) std::cout << "step " << step << "  loss " << loss.mean() << "\n";
+  }
+}
