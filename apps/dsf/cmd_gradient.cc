@@ -9,7 +9,10 @@
 
 #include "apps/dsf/commands.h"
 #include "dsf/base/error.h"
-#include "dsf/experiment/gradient_comparison.h"
+#include "dsf/base/log.h"
+#include "dsf/experiment/gradient_course.h"
+#include "dsf/experiment/gradient_lags.h"
+#include "dsf/experiment/step_time.h"
 #include "dsf/train/config_file.h"
 #include "dsf/train/run_directory.h"
 #include "dsf/train/stored_model.h"
@@ -23,6 +26,10 @@ struct GradientOptions {
   std::string checkpoint = "last";
   std::vector<std::string> sets;
   GradientComparisonOptions comparison;
+  bool lags = false;
+  dim_t steps = 0;
+  dim_t every = 100;
+  std::string out;
   dim_t threads = 0;
   bool json = false;
 };
@@ -39,6 +46,7 @@ Subject open_run(const GradientOptions& options) {
   if (!options.sets.empty()) {
     throw UsageError("--set is for a configuration; a run has its own, in its config.toml");
   }
+  if (options.steps > 0) throw UsageError("--steps trains a configuration; a run is trained");
   StoredModel stored = open_stored_model(options.source, options.checkpoint, options.threads);
   if (!options.data.empty()) stored.config.data.corpus = options.data;
   Dataset data = load_dataset_of(options.source, stored.config);
@@ -54,6 +62,7 @@ Subject open_config(const GradientOptions& options) {
   RunConfig config = with_assignments(RunConfig(), assignments);
   if (config.data.corpus.empty()) throw UsageError("no text: give --data");
   config.train.threads = options.threads;
+  if (options.steps > 0) config.train.steps = options.steps;
   resolve(config);
   apply_threads(config.train);
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
@@ -63,21 +72,106 @@ Subject open_config(const GradientOptions& options) {
   return {config, std::move(data), std::move(model), 0};
 }
 
-void print_json(const GradientOptions& options, const Subject& subject,
-                const std::vector<MethodAgreement>& methods) {
+/// Everything that was measured.
+struct Findings {
+  std::vector<CoursePoint> course;  ///< one point where nothing was trained on the way
+  std::vector<MethodLags> lags;
+  std::map<std::string, double> costs;
+
+  const std::vector<MethodAgreement>& methods() const { return course.back().methods; }
+};
+
+nlohmann::ordered_json rows_json(const std::vector<GradientAgreement>& rows) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const GradientAgreement& row : rows) {
+    json[row.parameter] = {{"cosine", row.cosine}, {"norm_ratio", row.norm_ratio}};
+  }
+  return json;
+}
+
+nlohmann::ordered_json methods_json(const std::vector<MethodAgreement>& methods) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const MethodAgreement& method : methods) {
+    json.push_back({{"method", method.method},
+                    {"parameters", rows_json(method.parameters)},
+                    {"layers", rows_json(method.layers)}});
+  }
+  return json;
+}
+
+nlohmann::ordered_json lags_json(const std::vector<MethodLags>& methods) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const MethodLags& method : methods) {
+    for (std::size_t block = 0; block < method.blocks.size(); ++block) {
+      for (const LagAgreement& row : method.blocks[block]) {
+        json.push_back({{"method", method.method},
+                        {"block", block},
+                        {"lag", row.lag},
+                        {"cosine", row.cosine},
+                        {"norm_ratio", row.norm_ratio},
+                        {"exact_norm", row.exact_norm}});
+      }
+    }
+  }
+  return json;
+}
+
+void print_json(const GradientOptions& options, const Subject& subject, const Findings& found) {
   nlohmann::ordered_json json = {{"source", options.source},
                                  {"step", subject.step},
                                  {"split", options.comparison.split},
                                  {"batches", options.comparison.batches},
-                                 {"methods", nlohmann::ordered_json::array()}};
-  for (const MethodAgreement& method : methods) {
-    nlohmann::ordered_json parameters = nlohmann::ordered_json::object();
-    for (const GradientAgreement& one : method.parameters) {
-      parameters[one.parameter] = {{"cosine", one.cosine}, {"norm_ratio", one.norm_ratio}};
+                                 {"methods", methods_json(found.methods())}};
+  if (!found.lags.empty()) json["lags"] = lags_json(found.lags);
+  if (!found.costs.empty()) json["step_time_to_ft"] = found.costs;
+  if (found.course.size() > 1) {
+    json["course"] = nlohmann::ordered_json::array();
+    for (const CoursePoint& point : found.course) {
+      json["course"].push_back({{"step", point.step}, {"methods", methods_json(point.methods)}});
     }
-    json["methods"].push_back({{"method", method.method}, {"parameters", parameters}});
   }
   fmt::print("{}\n", json.dump());
+}
+
+void print_tables(const GradientOptions& options, const Subject& subject, const Findings& found) {
+  fmt::print("{} after {} steps, {} batches of {}: cosine to BPTT's gradient, ratio of norms\n",
+             options.source, subject.step, options.comparison.batches, options.comparison.split);
+  fmt::print("\n{}", gradient_table(found.methods()).to_text());
+  fmt::print("\n{}", gradient_layer_table(found.methods()).to_text());
+  if (!found.lags.empty()) {
+    fmt::print(
+        "\nloss of each sequence's last token, at the input of a block `lag` steps before it "
+        "(BPTT: its norm, lag 0 being 1)\n\n{}",
+        lag_table(found.lags).to_text());
+  }
+  if (found.course.size() > 1) {
+    fmt::print("\ncosine of the recurrent weights' gradient along training by {}\n\n{}",
+               subject.config.feedback.method, course_table(found.course).to_text());
+  }
+}
+
+// Trains where --steps asks for it.
+std::vector<CoursePoint> course_of(const GradientOptions& options, Subject& subject) {
+  if (options.steps == 0) {
+    return {{subject.step,
+             compare_gradients(subject.config, subject.data, *subject.model, options.comparison)}};
+  }
+  auto course = gradient_course(
+      subject.config, subject.data, options.comparison, options.every,
+      [](const CoursePoint& point) { log_info(fmt::format("step {}", point.step)); },
+      *subject.model);
+  subject.step = course.back().step;
+  return course;
+}
+
+void write_figures(const GradientOptions& options, const Subject& subject, Findings& found) {
+  const std::filesystem::path out = options.out;
+  std::filesystem::create_directories(out);
+  found.costs = relative_step_times(subject.config, options.comparison.methods,
+                                    out / "step_times.json", [] { return false; });
+  for (const NamedFigure& named : gradient_figures(found.course, found.costs, found.lags)) {
+    write_figure(named.figure, out / named.name);
+  }
 }
 
 void run_gradient(const GradientOptions& options) {
@@ -86,16 +180,18 @@ void run_gradient(const GradientOptions& options) {
     throw UsageError(
         fmt::format("{}: neither the directory of a run nor a configuration file", options.source));
   }
-  const Subject subject = is_run ? open_run(options) : open_config(options);
-  const auto methods =
-      compare_gradients(subject.config, subject.data, *subject.model, options.comparison);
-  if (options.json) {
-    print_json(options, subject, methods);
-    return;
+  Subject subject = is_run ? open_run(options) : open_config(options);
+  Findings found;
+  found.course = course_of(options, subject);
+  if (options.lags) {
+    found.lags = compare_lags(subject.config, subject.data, *subject.model, options.comparison);
   }
-  fmt::print("{} after {} steps, {} batches of {}: cosine to BPTT's gradient, ratio of norms\n\n{}",
-             options.source, subject.step, options.comparison.batches, options.comparison.split,
-             gradient_table(methods).to_text());
+  if (!options.out.empty()) write_figures(options, subject, found);
+  if (options.json) {
+    print_json(options, subject, found);
+  } else {
+    print_tables(options, subject, found);
+  }
 }
 
 }  // namespace
@@ -126,6 +222,16 @@ void add_gradient_command(CLI::App& app) {
       ->option_text("SECTION.KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_flag("--lags", options->lags, "also by the number of steps back in time");
+  command
+      ->add_option("--steps", options->steps,
+                   "of a configuration: train so many steps and compare on the way")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--every", options->every, "with --steps: steps between comparisons")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--out", options->out,
+                      "directory for figures: cosine against cost, over lags, along training");
   command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--json", options->json, "print one JSON object");

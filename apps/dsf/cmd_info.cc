@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@
 #include "dsf/base/version.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/progress.h"
+#include "dsf/train/training_memory.h"
 
 namespace dsf {
 namespace {
@@ -27,22 +29,26 @@ const std::vector<ConfigFlag> kFlags = {{"--data", "data.corpus"}, {"--threads",
 struct ModelInfo {
   dim_t vocab = 0;
   dim_t parameters = 0;
+  MemoryEstimate memory;
 };
 
 // The vocabulary as configured, or as large as the corpus makes it.
-dim_t vocab_of(const RunConfig& config) {
-  if (config.data.vocab > 0) return config.data.vocab;
-  if (config.data.corpus.empty()) {
-    throw UsageError(
-        "the size of the vocabulary is open: set data.vocab, or give the corpus with --data");
-  }
-  const auto seed = static_cast<std::uint64_t>(config.train.seed);
-  return load_dataset(config.data, seed).tokenizer->vocab_size();
-}
-
 ModelInfo model_info(const RunConfig& config) {
-  const dim_t vocab = vocab_of(config);
-  return {vocab, count_parameters(config.model, config.feedback, vocab)};
+  ModelInfo info;
+  if (config.data.corpus.empty()) {
+    if (config.data.vocab == 0) {
+      throw UsageError(
+          "the size of the vocabulary is open: set data.vocab, or give the corpus with --data");
+    }
+    info.vocab = config.data.vocab;
+    info.memory = estimate_training_memory(config, info.vocab);
+  } else {
+    const Dataset data = load_dataset(config.data, static_cast<std::uint64_t>(config.train.seed));
+    info.vocab = data.tokenizer->vocab_size();
+    info.memory = estimate_training_memory(config, data);
+  }
+  info.parameters = count_parameters(config.model, config.feedback, info.vocab);
+  return info;
 }
 
 nlohmann::ordered_json machine_json(const RunConfig& config) {
@@ -66,6 +72,11 @@ void run_info(const InfoOptions& options) {
     json["feedback"] = config.feedback.method;
     json["vocab"] = model.vocab;
     json["parameters"] = model.parameters;
+    json["peak_mb"] = std::round(model.memory.bytes / 1e5) / 10.0;
+    json["peak_mb_is"] =
+        model.memory.at_most
+            ? "an upper bound for training: all batches full (--data gives the text's own)"
+            : "an estimate for training: the program, the text and a step on the largest batch";
   }
   if (options.json) {
     fmt::print("{}\n", json.dump());

@@ -1,47 +1,107 @@
-// dsf reproduce: an experiment of the paper, with the paper's numbers beside ours.
+// dsf reproduce: an experiment of the paper, with the paper's numbers beside ours, or one beyond
+// it.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "apps/dsf/commands.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/base/interrupt.h"
+#include "dsf/base/nearest_name.h"
+#include "dsf/experiment/bench_measure.h"
+#include "dsf/experiment/complexity.h"
+#include "dsf/experiment/feedback_experiment.h"
 #include "dsf/experiment/reproduction.h"
+#include "dsf/feedback/feedback_method.h"
+#include "dsf/kernels/parallel.h"
 
 namespace dsf {
 namespace {
+
+constexpr const char* kFeedback = "feedback";
+constexpr const char* kComplexity = "complexity";
+// For one shape of the complexity's sweeps.
+constexpr double kSecondsAShape = 20.0;
 
 struct ReproduceOptions {
   std::string name;
   bool list = false;
   std::string scale = "quick";
   std::string data;
+  std::string wikitext;
   std::string out;
+  std::vector<std::string> only;
+  std::vector<std::string> methods;
   dim_t seeds = 1;
   dim_t threads = 0;
   std::vector<std::string> settings;
   bool json = false;
 };
 
+std::vector<std::string> known_names() {
+  std::vector<std::string> names = paper_experiment_names();
+  names.emplace_back(kFeedback);
+  names.emplace_back(kComplexity);
+  return names;
+}
+
+void check_known(const std::string& name) {
+  const auto known = known_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  throw UsageError(fmt::format("there is no experiment \"{}\"{} (known: {})", name,
+                               did_you_mean(name, known), fmt::join(known, ", ")));
+}
+
+PaperExperiment experiment_named(const std::string& name, Scale scale,
+                                 const std::string& wikitext) {
+  return name == kFeedback ? feedback_experiment(scale, wikitext) : paper_experiment(name, scale);
+}
+
 void print_list() {
-  for (const std::string& name : paper_experiment_names()) {
-    const PaperExperiment experiment = paper_experiment(name, Scale::full);
+  for (const std::string& name : known_names()) {
+    if (name == kComplexity) continue;
+    const PaperExperiment experiment = experiment_named(name, Scale::full, "WIKITEXT");
     std::size_t runs = 0;
     for (const PaperModel& model : experiment.models) runs += model.methods.size();
     fmt::print("{:<14} {:<9} {} ({} runs a seed)\n", name, experiment.source, experiment.title,
                runs);
   }
+  fmt::print("{:<14} {:<9} Growth of the backward pass with T and D, measured\n", kComplexity,
+             "table 1");
+}
+
+/// Leaves the models and methods that are asked for.
+void narrow(const ReproduceOptions& options, PaperExperiment& experiment) {
+  std::vector<std::string> names;
+  for (const PaperModel& model : experiment.models) names.push_back(model.name);
+  const auto chosen = choose(options.only, names, "model");
+  std::erase_if(experiment.models, [&chosen](const PaperModel& model) {
+    return std::find(chosen.begin(), chosen.end(), model.name) == chosen.end();
+  });
+  if (options.methods.empty()) return;
+  if (experiment.name != kFeedback) {
+    throw UsageError(
+        fmt::format("--feedback chooses the methods of the experiment {}; {} has its own",
+                    kFeedback, experiment.name));
+  }
+  for (const std::string& method : options.methods) parse_feedback_method(method);
+  for (PaperModel& model : experiment.models) model.methods = options.methods;
+}
+
+Scale scale_of(const ReproduceOptions& options) {
+  return options.scale == "full" ? Scale::full : Scale::quick;
 }
 
 Reproduction reproduction_of(const ReproduceOptions& options) {
-  if (options.name.empty() || options.data.empty() || options.out.empty()) {
-    throw UsageError("give the name of an experiment (--list shows them), --data and --out");
-  }
-  const Scale scale = options.scale == "full" ? Scale::full : Scale::quick;
-  Reproduction reproduction{paper_experiment(options.name, scale), {}, options.out, options.seeds};
+  const Scale scale = scale_of(options);
+  Reproduction reproduction{
+      experiment_named(options.name, scale, options.wikitext), {}, options.out, options.seeds};
+  narrow(options, reproduction.experiment);
   auto& assignments = reproduction.assignments;
   assignments.push_back(parse_assignment("data.corpus", options.data, "--data"));
   assignments.push_back(
@@ -52,34 +112,111 @@ Reproduction reproduction_of(const ReproduceOptions& options) {
   return reproduction;
 }
 
+/// What an experiment leaves besides its runs.
+struct Report {
+  std::string heading;
+  std::vector<Table> tables;
+  std::string json;
+  std::vector<NamedFigure> figures;
+};
+
+Report paper_report(const PaperExperiment& experiment, const std::string& scale,
+                    const std::vector<ModelRuns>& models) {
+  Report report{fmt::format("{} ({}), {} scale; best validation perplexity", experiment.title,
+                            experiment.source, scale),
+                {reproduction_table(models)},
+                reproduction_json(experiment, models),
+                {}};
+  report.figures.push_back({"figure", reproduction_figure(experiment, models)});
+  return report;
+}
+
+Report feedback_report(const Reproduction& reproduction, const std::string& scale,
+                       const std::vector<ModelRuns>& models) {
+  const auto rows = feedback_rows(reproduction, models, InterruptGuard::signal_seen);
+  Report report{
+      fmt::format(
+          "{}, {} scale, {} seed(s). Perplexity a token: best validation, and test of that "
+          "checkpoint; mean and deviation over the seeds. Every method takes the best of the same "
+          "learning rates, by validation with seed 1. Step time: in turn with FT-BPTT's, medians.",
+          reproduction.experiment.title, scale, reproduction.seeds),
+      {feedback_table(rows)},
+      feedback_json(reproduction.experiment, rows),
+      {}};
+  for (const ModelRuns& model : models) {
+    report.figures.push_back({"gap_" + model.model.name, feedback_figure(model.model.name, rows)});
+  }
+  return report;
+}
+
+Report train_and_report(const ReproduceOptions& options) {
+  const Reproduction reproduction = reproduction_of(options);
+  const auto models = run_reproduction(reproduction, InterruptGuard::signal_seen);
+  Report report = options.name == kFeedback
+                      ? feedback_report(reproduction, options.scale, models)
+                      : paper_report(reproduction.experiment, options.scale, models);
+  for (NamedFigure& curves : curve_figures(models)) report.figures.push_back(std::move(curves));
+  return report;
+}
+
+Report complexity_report(const ReproduceOptions& options) {
+  if (!options.data.empty() || !options.settings.empty() || !options.only.empty()) {
+    throw UsageError(
+        "complexity measures layers on random numbers: it takes no --data, --set or "
+        "--only");
+  }
+  TrainConfig train;
+  train.threads = options.threads;
+  apply_threads(train);
+  const std::filesystem::path out = options.out;
+  std::filesystem::create_directories(out);
+  const auto sweeps = complexity_sweeps(scale_of(options));
+  const auto points = measure_complexity(sweeps, out / "times.json", kSecondsAShape,
+                                         [] { return InterruptGuard::signal_seen() != 0; });
+  return {
+      fmt::format("Complexity (table 1), {} scale: exponents of the time of a GRU layer over "
+                  "length T and width D, f32, {} threads; medians of interleaved runs. Path: "
+                  "the scan alone for DSF, what backward takes longer than FT-BPTT's for BPTT.",
+                  options.scale, thread_count()),
+      {exponent_table(sweeps, points), crossover_table(sweeps, points), complexity_times(points)},
+      complexity_json(sweeps, points),
+      complexity_figures(sweeps, points)};
+}
+
+void write_report(const Report& report, const std::filesystem::path& out) {
+  std::filesystem::create_directories(out);
+  std::string markdown = report.heading + "\n";
+  for (const Table& table : report.tables) markdown += "\n" + table.to_markdown();
+  replace_file(out / "table.md", markdown);
+  replace_file(out / "table.json", report.json);
+  for (const NamedFigure& named : report.figures) {
+    if (!named.figure.curves.empty()) write_figure(named.figure, out / named.name);
+  }
+}
+
 void run_reproduce(const ReproduceOptions& options) {
   if (options.list) {
     print_list();
     return;
   }
-  const Reproduction reproduction = reproduction_of(options);
-  const PaperExperiment& experiment = reproduction.experiment;
-  const InterruptGuard guard;
-  const auto models = run_reproduction(reproduction, InterruptGuard::signal_seen);
-
-  const Table table = reproduction_table(models);
-  const std::string json = reproduction_json(experiment, models);
-  const std::filesystem::path out = options.out;
-  std::filesystem::create_directories(out);
-  replace_file(
-      out / "table.md",
-      fmt::format("# {} ({}), {} scale\n\nBest validation perplexity.\n\n{}", experiment.title,
-                  experiment.source, options.scale, table.to_markdown()));
-  replace_file(out / "table.json", json);
-  const Figure figure = reproduction_figure(experiment, models);
-  if (!figure.curves.empty()) write_figure(figure, out / "figure");
-  if (options.json) {
-    fmt::print("{}", json);
-  } else {
-    fmt::print("{} ({}), {} scale; best validation perplexity\n\n{}\n", experiment.title,
-               experiment.source, options.scale, table.to_text());
-    fmt::print("{0}/table.md, table.json, figure.svg, figure.png\n", out.string());
+  if (options.name.empty() || options.out.empty()) {
+    throw UsageError("give the name of an experiment (--list shows them) and --out");
   }
+  check_known(options.name);
+  if (options.name != kComplexity && options.data.empty()) {
+    throw UsageError(fmt::format("{}: give the text with --data", options.name));
+  }
+  const InterruptGuard guard;
+  const Report report =
+      options.name == kComplexity ? complexity_report(options) : train_and_report(options);
+  write_report(report, options.out);
+  if (options.json) {
+    fmt::print("{}", report.json);
+    return;
+  }
+  fmt::print("{}\n", report.heading);
+  for (const Table& table : report.tables) fmt::print("\n{}", table.to_text());
+  fmt::print("\n{}: table.md, table.json, figures as SVG and PNG\n", options.out);
 }
 
 }  // namespace
@@ -95,8 +232,16 @@ void add_reproduce_command(CLI::App& app) {
       ->check(CLI::IsMember({"quick", "full"}))
       ->capture_default_str();
   command->add_option("--data", options->data, "Penn Treebank or WikiText directory");
+  command->add_option("--wikitext", options->wikitext,
+                      "feedback: WikiText directory, for its part of the full scale");
   command->add_option("--out", options->out,
                       "directory of the runs; what is finished there is not run again");
+  command->add_option("--only", options->only, "models of the experiment, by name")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--feedback", options->methods, "feedback: methods instead of its own")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--seeds", options->seeds, "runs of each kind, for mean and deviation")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

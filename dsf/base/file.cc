@@ -4,12 +4,17 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <system_error>
+#include <thread>
 
 #include "dsf/base/error.h"
+#include "dsf/base/fault.h"
+#include "dsf/base/system_calls.h"
 
 namespace dsf {
 namespace {
@@ -22,8 +27,7 @@ namespace fs = std::filesystem;
 }
 
 int open_or_fail(const fs::path& path, int flags, std::string_view what) {
-  constexpr mode_t kMode = 0666;  // the umask takes away from it
-  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, kMode);
+  const int descriptor = system_call::open(path, flags);
   if (descriptor < 0) fail(what, path, errno);
   return descriptor;
 }
@@ -31,11 +35,12 @@ int open_or_fail(const fs::path& path, int flags, std::string_view what) {
 void write_all(int descriptor, const void* data, std::size_t size, const fs::path& path) {
   const char* next = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t written = ::write(descriptor, next, size);
+    const ssize_t written = system_call::write(descriptor, next, size);
     if (written < 0) {
       if (errno == EINTR) continue;
       fail("write", path, errno);
     }
+    if (written == 0) fail("write", path, ENOSPC);  // no error, but no progress either
     next += written;
     size -= static_cast<std::size_t>(written);
   }
@@ -83,7 +88,7 @@ void FileWriter::write(const void* data, std::size_t size) {
 }
 
 void FileWriter::finish() {
-  if (::fsync(descriptor_) != 0) fail("sync", path_, errno);
+  if (system_call::sync(descriptor_) != 0) fail("sync", path_, errno);
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
   if (closed != 0) fail("close", path_, errno);
@@ -98,10 +103,21 @@ void AppendFile::append(std::string_view text) {
   write_all(descriptor_, text.data(), text.size(), path_);
 }
 
+void AppendFile::sync() {
+  if (system_call::sync(descriptor_) != 0) fail("sync", path_, errno);
+}
+
 DirectoryLock::DirectoryLock(const fs::path& directory)
     : descriptor_(open_or_fail(directory, O_RDONLY | O_DIRECTORY, "open")) {
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-  const int error = errno;
+  constexpr int kTries = 5;
+  constexpr std::chrono::milliseconds kPause(20);
+  int error = 0;
+  for (int i = 0; i < kTries; ++i) {
+    if (i > 0) std::this_thread::sleep_for(kPause);
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+    error = errno;
+    if (error != EWOULDBLOCK) break;
+  }
   ::close(descriptor_);
   if (error != EWOULDBLOCK) fail("lock", directory, error);
   throw UsageError(fmt::format("{} is in use by another process; wait for it or choose another",
@@ -110,16 +126,28 @@ DirectoryLock::DirectoryLock(const fs::path& directory)
 
 DirectoryLock::~DirectoryLock() { ::close(descriptor_); }
 
+void make_directory(const fs::path& path) {
+  if (system_call::mkdir(path) != 0 && errno != EEXIST) fail("create the directory", path, errno);
+}
+
+bool directory_is_held(const fs::path& directory) {
+  const int descriptor = open_or_fail(directory, O_RDONLY | O_DIRECTORY, "open");
+  // Shared, so that two who ask at the same time do not take each other for a holder.
+  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  return held;
+}
+
 void sync_directory(const fs::path& directory) {
   const int descriptor = open_or_fail(directory, O_RDONLY | O_DIRECTORY, "open");
-  const int synced = ::fsync(descriptor);
+  const int synced = system_call::sync(descriptor);
   const int error = errno;
   ::close(descriptor);
   if (synced != 0) fail("sync", directory, error);
 }
 
 void rename_file(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) {
+  if (system_call::rename(from, to) != 0) {
     fail("rename " + from.string() + " to", to, errno);
   }
 }
@@ -129,16 +157,26 @@ void replace_file(const fs::path& path, std::string_view contents) {
   FileWriter writer(beside);
   writer.write(contents);
   writer.finish();
+  crash_point("replace.before_rename");
   rename_file(beside, path);
+  crash_point("replace.after_rename");
   sync_directory(directory_of(path));
 }
 
 void replace_symlink(const fs::path& target, const fs::path& link) {
   const fs::path beside = link.string() + ".tmp";
   ::unlink(beside.c_str());
-  if (::symlink(target.c_str(), beside.c_str()) != 0) fail("create the link", beside, errno);
+  if (system_call::symlink(target, beside) != 0) fail("create the link", beside, errno);
+  crash_point("link.before_rename");
   rename_file(beside, link);
+  crash_point("link.after_rename");
   sync_directory(directory_of(link));
+}
+
+std::uint64_t free_bytes(const fs::path& path) {
+  struct statvfs info {};
+  if (::statvfs(path.c_str(), &info) != 0) fail("ask for the free space of", path, errno);
+  return std::uint64_t{info.f_bavail} * info.f_frsize;
 }
 
 }  // namespace dsf

@@ -48,6 +48,8 @@ class AppendFile {
   AppendFile& operator=(const AppendFile&) = delete;
 
   void append(std::string_view text);
+  /// Makes durable what was added so far.
+  void sync();
 
  private:
   std::filesystem::path path_;
@@ -57,7 +59,8 @@ class AppendFile {
 /// Holds a directory for this process; released by the destructor or by the end of the process.
 class DirectoryLock {
  public:
-  /// Throws UsageError where another process holds it.
+  /// Throws UsageError where another process holds it, and goes on doing so for a moment: one that
+  /// asks directory_is_held() has it for an instant.
   explicit DirectoryLock(const std::filesystem::path& directory);
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;
@@ -66,6 +69,12 @@ class DirectoryLock {
  private:
   int descriptor_ = -1;
 };
+
+/// Makes one directory; one that is there already is good too.
+void make_directory(const std::filesystem::path& path);
+
+/// True while a DirectoryLock of another process, or another one of this, holds the directory.
+bool directory_is_held(const std::filesystem::path& directory);
 
 /// Makes the entries of a directory durable: the files created, renamed and removed in it.
 void sync_directory(const std::filesystem::path& directory);
@@ -79,5 +88,8 @@ void replace_file(const std::filesystem::path& path, std::string_view contents);
 /// Points `link` to `target` (relative to the link's directory); it never points to nothing in
 /// between.
 void replace_symlink(const std::filesystem::path& target, const std::filesystem::path& link);
+
+/// What this process may still write to the disk that `path`, which must exist, lies on.
+std::uint64_t free_bytes(const std::filesystem::path& path);
 
 }  // namespace dsf

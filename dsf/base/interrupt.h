@@ -2,8 +2,12 @@
 
 namespace dsf {
 
-/// While it lives, the first SIGINT or SIGTERM only leaves a note, so that the work at hand can be
-/// finished and saved; a second one ends the process at once. One at a time in a process.
+/// While it lives, signals only leave notes, so that the work at hand can be finished and saved:
+///
+///   SIGINT, SIGTERM   save and stop; a second one of the two ends the process at once
+///   SIGUSR1           save and go on
+///
+/// One at a time in a process.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -11,8 +15,10 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  /// The signal that arrived, or 0.
+  /// The signal that asks to stop, or 0.
   static int signal_seen();
+  /// The same, and where none has come: SIGUSR1, once for each time it came.
+  static int next_request();
 };
 
 }  // namespace dsf

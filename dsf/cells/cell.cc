@@ -50,6 +50,11 @@ MatrixF rows_before(const PackedLayout& layout, StepRows rows, MatrixF g) {
   return g.middle_rows(layout.offset(rows.t - 1) + rows.begin, rows.count);
 }
 
+void ensure_operands(dim_t tasks, CellWork& work) {
+  const auto count = static_cast<std::size_t>(tasks);
+  if (work.operands.size() < count) work.operands.resize(count);
+}
+
 void add_to(const Buffer<float>& source, dim_t count, float* target) {
   for (dim_t j = 0; j < count; ++j) target[j] += source[j];
 }
@@ -83,16 +88,15 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Ce
   const dim_t B = layout.batch();
   const dim_t N = layout.total_rows();
   const dim_t KD = shape_.gates * shape_.hidden;
+  CellWork& work = *tape.work;
   const MatrixF states = tape.states.reshape(B + N, shape_.state);
-  const MatrixF gates = tape.gates.reshape(N, KD);
-  const MatrixF extra = tape.extra.reshape(N, extra_width());
-  const MatrixF recurrent = tape.recurrent.reshape(B, KD);
-  if (static_cast<dim_t>(tape.slice_operand.size()) < slice_count(layout)) {
-    tape.slice_operand.resize(static_cast<std::size_t>(slice_count(layout)));
-  }
+  const MatrixF gates = work.gates.reshape(N, KD);
+  const MatrixF extra = work.extra.reshape(N, extra_width());
+  const MatrixF recurrent = work.recurrent.reshape(B, KD);
+  ensure_operands(slice_count(layout), work);
 
   load_initial_states(state, states.middle_rows(0, B));
-  gemm(tape.x_operand(x, precision_), input_forward_, Into::overwrite, gates);
+  gemm(work.x_operand(x, precision_), input_forward_, Into::overwrite, gates);
 
   walk_forward(layout, kSliceRows, [&](StepRows rows) {
     const dim_t begin = layout.offset(rows.t) + rows.begin;
@@ -101,7 +105,7 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Ce
     forward_step({states.middle_rows(previous_row(layout, rows.t) + rows.begin, n),
                   recurrent.middle_rows(rows.begin, n), gates.middle_rows(begin, n),
                   extra.middle_rows(begin, n), state_rows,
-                  &tape.slice_operand[static_cast<std::size_t>(slice_of(rows.begin))]});
+                  &work.operands[static_cast<std::size_t>(slice_of(rows.begin))]});
     copy_rows(state_rows, y.middle_rows(begin, n));
   });
 
@@ -109,44 +113,77 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Ce
   tape.filled = true;
 }
 
-void Cell::begin_backward(const PackedLayout& layout, CellTape& tape) const {
+void Cell::begin_backward(const PackedLayout& layout, ConstMatrixF x, CellTape& tape) const {
   const dim_t N = layout.total_rows();
-  if (!tape.filled || tape.gates.rows() != N) {
+  if (!tape.filled || tape.states.rows() != layout.batch() + N) {
     throw Error("cell: backward without a forward pass of the same batch before it");
   }
   tape.filled = false;
-  tape.d_extra.reshape(N, extra_width());
-  if (layout.is_uniform()) return;
-  const MatrixF gathered = tape.gathered.reshape(N, shape_.state);
-  const ConstMatrixF states = tape.states;
-  parallel_for(layout.steps(), [&](dim_t t) {
-    const dim_t n = layout.rows_at(t);
-    copy_rows(states.middle_rows(previous_row(layout, t), n),
-              gathered.middle_rows(layout.offset(t), n));
+  tape.work->d_extra.reshape(N, extra_width());
+  if (!layout.is_uniform()) {
+    const MatrixF gathered = tape.work->gathered.reshape(N, shape_.state);
+    const ConstMatrixF states = tape.states;
+    parallel_for(layout.steps(), [&](dim_t t) {
+      const dim_t n = layout.rows_at(t);
+      copy_rows(states.middle_rows(previous_row(layout, t), n),
+                gathered.middle_rows(layout.offset(t), n));
+    });
+  }
+  if (tape.shares_work) rebuild_gates(layout, x, tape);
+}
+
+// s_t = f(x_t, s_{t-1}) once more, for the gates' sake. All s_{t-1} are known, so the rows need not
+// wait for each other: they are cut into strips, one a task, each a few rows at a time.
+void Cell::rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& tape) const {
+  constexpr dim_t kRows = 64;
+  constexpr dim_t kMostStrips = 32;
+  CellWork& work = *tape.work;
+  const dim_t N = layout.total_rows();
+  const dim_t KD = shape_.gates * shape_.hidden;
+  const dim_t strip_rows = kRows * task_count(N, kRows * kMostStrips);
+  const dim_t strips = task_count(N, strip_rows);
+  const MatrixF gates = work.gates.reshape(N, KD);
+  const MatrixF extra = work.extra.reshape(N, extra_width());
+  const MatrixF recurrent = work.recurrent.reshape(strips * kRows, KD);
+  const MatrixF rebuilt = work.rebuilt.reshape(strips * kRows, shape_.state);
+  const ConstMatrixF previous = previous_states(layout, tape);
+  ensure_operands(strips, work);
+
+  gemm(work.x_operand(x, precision_), input_forward_, Into::overwrite, gates);
+  parallel_for(strips, [&](dim_t strip) {
+    const dim_t end = std::min((strip + 1) * strip_rows, N);
+    for (dim_t begin = strip * strip_rows; begin < end; begin += kRows) {
+      const dim_t n = std::min(kRows, end - begin);
+      forward_step({previous.middle_rows(begin, n), recurrent.middle_rows(strip * kRows, n),
+                    gates.middle_rows(begin, n), extra.middle_rows(begin, n),
+                    rebuilt.middle_rows(strip * kRows, n),
+                    &work.operands[static_cast<std::size_t>(strip)]});
+    }
   });
 }
 
 // Where all sequences are equally long, s_{t-1} of row i is row i of the states.
 ConstMatrixF Cell::previous_states(const PackedLayout& layout, const CellTape& tape) const {
-  if (!layout.is_uniform()) return tape.gathered;
+  if (!layout.is_uniform()) return tape.work->gathered;
   return tape.states.view().middle_rows(0, layout.total_rows());
 }
 
 Cell::BackwardRows Cell::backward_rows(const PackedLayout& layout, dim_t begin, dim_t count,
                                        ConstMatrixF g, CellTape& tape) const {
-  return {g.middle_rows(begin, count),
-          previous_states(layout, tape).middle_rows(begin, count),
-          tape.states.view().middle_rows(layout.batch() + begin, count),
-          tape.gates.view().middle_rows(begin, count),
-          tape.extra.view().middle_rows(begin, count),
-          tape.gates.view().middle_rows(begin, count),
-          (replaces_extra() ? tape.extra : tape.d_extra).view().middle_rows(begin, count),
-          MatrixF()};
+  return {
+      g.middle_rows(begin, count),
+      previous_states(layout, tape).middle_rows(begin, count),
+      tape.states.view().middle_rows(layout.batch() + begin, count),
+      tape.work->gates.view().middle_rows(begin, count),
+      tape.work->extra.view().middle_rows(begin, count),
+      tape.work->gates.view().middle_rows(begin, count),
+      (replaces_extra() ? tape.work->extra : tape.work->d_extra).view().middle_rows(begin, count),
+      MatrixF()};
 }
 
 Cell::BackwardRows Cell::on_trial(BackwardRows rows, dim_t begin, CellTape& tape) const {
-  rows.d = tape.trial_d.view().middle_rows(begin, rows.gates.rows);
-  rows.d_extra = tape.trial_d_extra.view().middle_rows(begin, rows.gates.rows);
+  rows.d = tape.work->trial_d.view().middle_rows(begin, rows.gates.rows);
+  rows.d_extra = tape.work->trial_d_extra.view().middle_rows(begin, rows.gates.rows);
   return rows;
 }
 
@@ -159,12 +196,12 @@ void Cell::local_backward(const PackedLayout& layout, dim_t begin, dim_t count, 
 
 void Cell::finish_local_backward(const PackedLayout& layout, ConstMatrixF g, CellTape& tape) const {
   finish_backward_gates(backward_rows(layout, 0, layout.total_rows(), g, tape),
-                        tape.d_extra_operand);
+                        tape.work->d_extra_operand);
 }
 
 void Cell::backward_step(const PackedLayout& layout, StepRows rows, CellTape& tape,
                          MatrixF g) const {
-  OperandScratch& operand = tape.slice_operand[static_cast<std::size_t>(slice_of(rows.begin))];
+  OperandScratch& operand = tape.work->operands[static_cast<std::size_t>(slice_of(rows.begin))];
   BackwardRows back =
       backward_rows(layout, layout.offset(rows.t) + rows.begin, rows.count, g, tape);
   if (rows.t > 0) back.g_previous = rows_before(layout, rows, g);
@@ -187,8 +224,8 @@ void Cell::own_path_step(const PackedLayout& layout, StepRows rows, OwnPath path
 }
 
 void Cell::begin_trial(CellTape& tape) const {
-  tape.trial_d.reshape(tape.gates.rows(), tape.gates.cols());
-  tape.trial_d_extra.reshape(tape.extra.rows(), tape.extra.cols());
+  tape.work->trial_d.reshape(tape.work->gates.rows(), tape.work->gates.cols());
+  tape.work->trial_d_extra.reshape(tape.work->extra.rows(), tape.work->extra.cols());
 }
 
 void Cell::own_path_trial(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
@@ -208,8 +245,8 @@ void Cell::rest_product(const PackedLayout& layout, OwnPath path, CellTape& tape
   BackwardRows back = on_trial(backward_rows(layout, begin, count, unused, tape), begin, tape);
   back.g_previous = rest.middle_rows(begin, count);
   fill(0.0F, back.g_previous);
-  finish_backward_gates(back, tape.d_extra_operand);
-  add_recurrent_product(back, tape.d_operand);
+  finish_backward_gates(back, tape.work->d_extra_operand);
+  add_recurrent_product(back, tape.work->d_operand);
   if (!takes_diagonal(path)) return;
   parallel_ranges(count, kElementwiseRows, [&](dim_t from, dim_t to) {
     BackwardRows part =
@@ -222,16 +259,17 @@ void Cell::rest_product(const PackedLayout& layout, OwnPath path, CellTape& tape
 void Cell::parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellTape& tape,
                                MatrixF dx, const CellGradients& gradients) const {
   const dim_t KD = shape_.gates * shape_.hidden;
-  const OperandView d = tape.d_operand(tape.gates, precision_);
-  gemm(Op::transpose, d, Op::none, tape.x_operand(x, precision_), Into::accumulate, gradients.W);
+  const OperandView d = tape.work->d_operand(tape.work->gates, precision_);
+  gemm(Op::transpose, d, Op::none, tape.work->x_operand(x, precision_), Into::accumulate,
+       gradients.W);
   gemm(d, input_backward_, Into::overwrite, dx);  // after dW: dx may be x
 
-  tape.bias_sums.resize(KD);
-  column_sums(tape.gates, tape.partial_sums, tape.bias_sums.data());
-  add_to(tape.bias_sums, KD, gradients.b_ih);
+  tape.work->bias_sums.resize(KD);
+  column_sums(tape.work->gates, tape.work->partial_sums, tape.work->bias_sums.data());
+  add_to(tape.work->bias_sums, KD, gradients.b_ih);
 
   const ConstMatrixF h_previous = h_of(previous_states(layout, tape));
-  recurrent_gradients({d, tape.h_operand(h_previous, precision_)}, tape, gradients);
+  recurrent_gradients({d, tape.work->h_operand(h_previous, precision_)}, *tape.work, gradients);
 }
 
 }  // namespace dsf

@@ -57,27 +57,36 @@ struct CellGradients {
   float* b_hh = nullptr;
 };
 
-/// What backward reads, and the scratch memory of both passes. Reused from step to step: everything
-/// grows to the largest batch and stays. Backward consumes the tape (gradients replace the gates in
-/// place), so it runs once after each forward.
-struct CellTape {
-  Matrix states;  ///< [B + N, S]: the initial states, then those of all rows
-  Matrix gates;   ///< [N, K D]: W x, then the gates, then d
-  Matrix extra;   ///< [N, E]: one more per-row quantity of the GRU (see gru.h)
+/// Memory of a pass through one layer, reused from step to step: everything grows to the largest
+/// batch and stays.
+struct CellWork {
+  Matrix gates;  ///< [N, K D]: W x, then the gates, then d
+  Matrix extra;  ///< [N, E]: one more per-row quantity of the GRU (see gru.h)
 
-  Matrix recurrent;                           ///< [B, K D]: U h of the step a slice is at
-  Matrix gathered;                            ///< [N, S]: s_{t-1}, where lengths differ
-  Matrix d_extra;                             ///< [N, E]: a gradient on its way (see gru.h)
-  Matrix trial_d;                             ///< [N, K D]: d of a backward pass on trial
-  Matrix trial_d_extra;                       ///< [N, E]: its d_extra
-  Buffer<float> bias_sums;                    ///< [K D]
-  Buffer<float> partial_sums;                 ///< of the column sums
-  std::vector<OperandScratch> slice_operand;  ///< one a slice
+  Matrix recurrent;                      ///< [., K D]: U h of the rows a task is at
+  Matrix rebuilt;                        ///< [., S]: their states, where the gates are rebuilt
+  Matrix gathered;                       ///< [N, S]: s_{t-1}, where lengths differ
+  Matrix d_extra;                        ///< [N, E]: a gradient on its way (see gru.h)
+  Matrix trial_d;                        ///< [N, K D]: d of a backward pass on trial
+  Matrix trial_d_extra;                  ///< [N, E]: its d_extra
+  Buffer<float> bias_sums;               ///< [K D]
+  Buffer<float> partial_sums;            ///< of the column sums
+  std::vector<OperandScratch> operands;  ///< one a task
   OperandScratch x_operand;
   OperandScratch d_operand;
   OperandScratch d_extra_operand;
   OperandScratch h_operand;
+};
 
+/// What backward reads of a layer's forward pass. Backward consumes it (gradients replace the gates
+/// in place), so it runs once after each forward.
+///
+/// A layer whose work is its own finds there the gates that its forward pass left. Layers that take
+/// turns share one work: they keep the states alone, and backward rebuilds the gates.
+struct CellTape {
+  Matrix states;  ///< [B + N, S]: the initial states, then those of all rows
+  std::shared_ptr<CellWork> work = std::make_shared<CellWork>();
+  bool shares_work = false;
   bool filled = false;  ///< between forward and backward
 };
 
@@ -102,7 +111,8 @@ class Cell {
   // Backward, in this order: begin_backward; then each row's local backward exactly once, by one of
   // the three ways; then parameter_gradients. g [N, S] is the total gradient of all rows.
 
-  void begin_backward(const PackedLayout& layout, CellTape& tape) const;
+  /// x [N, I] as in forward.
+  void begin_backward(const PackedLayout& layout, ConstMatrixF x, CellTape& tape) const;
 
   /// Way one, for feedback that needs no Jacobian: the elementwise part for `count` rows from
   /// `begin` on, any rows in any order, from any thread; at the end the rest, for all rows.
@@ -170,7 +180,7 @@ class Cell {
   }
 
  private:
-  /// E: columns of CellTape::extra.
+  /// E: columns of CellWork::extra.
   virtual dim_t extra_width() const { return 0; }
   /// True where backward writes d_extra over `extra`, which it needs no longer.
   virtual bool replaces_extra() const { return false; }
@@ -190,10 +200,11 @@ class Cell {
   virtual void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const = 0;
   /// g_{t-1} += sign (what backward_gates' d sends back through recurrent_diagonal() alone).
   virtual void add_own_product(float sign, const BackwardRows& rows) const = 0;
-  /// dU and db_hh; tape.bias_sums [K D] holds the column sums of d.
-  virtual void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+  /// dU and db_hh; work.bias_sums [K D] holds the column sums of d.
+  virtual void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                                    const CellGradients& gradients) const = 0;
 
+  void rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& tape) const;
   ConstMatrixF previous_states(const PackedLayout& layout, const CellTape& tape) const;
   BackwardRows backward_rows(const PackedLayout& layout, dim_t begin, dim_t count, ConstMatrixF g,
                              CellTape& tape) const;

@@ -22,12 +22,12 @@ OperandView columns_of(const OperandView& m, dim_t begin, dim_t count) {
 }  // namespace
 
 // dU_rz += d_rz^T h_{t-1},   db_hh += sum of d over the rows, for r and z
-void GruCell::gate_gradients(const GradientOperands& operands, const CellTape& tape,
+void GruCell::gate_gradients(const GradientOperands& operands, const CellWork& work,
                              const CellGradients& gradients) const {
   const dim_t D = shape().hidden;
   gemm(Op::transpose, columns_of(operands.d, 0, 2 * D), Op::none, operands.h_previous,
        Into::accumulate, gradients.U.middle_rows(0, 2 * D));
-  for (dim_t j = 0; j < 2 * D; ++j) gradients.b_hh[j] += tape.bias_sums[j];
+  for (dim_t j = 0; j < 2 * D; ++j) gradients.b_hh[j] += work.bias_sums[j];
 }
 
 // --- reset after --------------------------------------------------------------------------------
@@ -65,13 +65,13 @@ void GruResetAfterCell::add_own_product(float sign, const BackwardRows& rows) co
 }
 
 // dU_n += (r d_n)^T h_{t-1}
-void GruResetAfterCell::recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+void GruResetAfterCell::recurrent_gradients(const GradientOperands& operands, CellWork& work,
                                             const CellGradients& gradients) const {
   const dim_t D = shape().hidden;
-  gate_gradients(operands, tape, gradients);
-  gemm(Op::transpose, tape.d_extra_operand(tape.extra, precision()), Op::none, operands.h_previous,
+  gate_gradients(operands, work, gradients);
+  gemm(Op::transpose, work.d_extra_operand(work.extra, precision()), Op::none, operands.h_previous,
        Into::accumulate, gradients.U.middle_rows(2 * D, D));
-  column_sums(tape.extra, tape.partial_sums, gradients.b_hh + 2 * D);
+  column_sums(work.extra, work.partial_sums, gradients.b_hh + 2 * D);
 }
 
 // --- reset before -------------------------------------------------------------------------------
@@ -124,14 +124,14 @@ void GruResetBeforeCell::add_own_product(float sign, const BackwardRows& rows) c
 }
 
 // dU_n += d_n^T (r h_{t-1})
-void GruResetBeforeCell::recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+void GruResetBeforeCell::recurrent_gradients(const GradientOperands& operands, CellWork& work,
                                              const CellGradients& gradients) const {
   const dim_t D = shape().hidden;
-  gate_gradients(operands, tape, gradients);
+  gate_gradients(operands, work, gradients);
   gemm(Op::transpose, columns_of(operands.d, 2 * D, D), Op::none,
-       tape.d_extra_operand(tape.extra, precision()), Into::accumulate,
+       work.d_extra_operand(work.extra, precision()), Into::accumulate,
        gradients.U.middle_rows(2 * D, D));
-  for (dim_t j = 2 * D; j < 3 * D; ++j) gradients.b_hh[j] += tape.bias_sums[j];
+  for (dim_t j = 2 * D; j < 3 * D; ++j) gradients.b_hh[j] += work.bias_sums[j];
 }
 
 }  // namespace dsf

@@ -29,7 +29,7 @@ class GruCell : public Cell {
     return gates.middle_cols(2 * shape().hidden, shape().hidden);
   }
   /// dU of the gates r and z, whose products both variants have in common.
-  void gate_gradients(const GradientOperands& operands, const CellTape& tape,
+  void gate_gradients(const GradientOperands& operands, const CellWork& work,
                       const CellGradients& gradients) const;
 
  private:
@@ -47,7 +47,7 @@ class GruResetAfterCell final : public GruCell {
   void backward_gates(const BackwardRows& rows) const override;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;
-  void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+  void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const override;
 
   PackedWeights forward_;      // U^T [D, 3D]
@@ -66,7 +66,7 @@ class GruResetBeforeCell final : public GruCell {
   void finish_backward_gates(const BackwardRows& rows, OperandScratch& operand) const override;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;
-  void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+  void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const override;
 
   PackedWeights forward_rz_;   // U_rz^T [D, 2D]

@@ -24,10 +24,10 @@ void SingleProductCell::add_own_product(float sign, const BackwardRows& rows) co
   add_own_products(sign, rows.d, recurrent_diagonal(), h_of(rows.g_previous));
 }
 
-void SingleProductCell::recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+void SingleProductCell::recurrent_gradients(const GradientOperands& operands, CellWork& work,
                                             const CellGradients& gradients) const {
   gemm(Op::transpose, operands.d, Op::none, operands.h_previous, Into::accumulate, gradients.U);
-  for (dim_t j = 0; j < operands.d.cols; ++j) gradients.b_hh[j] += tape.bias_sums[j];
+  for (dim_t j = 0; j < operands.d.cols; ++j) gradients.b_hh[j] += work.bias_sums[j];
 }
 
 }  // namespace dsf

@@ -16,7 +16,7 @@ class SingleProductCell : public Cell {
   void forward_step(const ForwardRows& rows) const final;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const final;
   void add_own_product(float sign, const BackwardRows& rows) const final;
-  void recurrent_gradients(const GradientOperands& operands, CellTape& tape,
+  void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const final;
 
   /// The rest of a forward step, when rows.recurrent holds U h_{t-1}.

@@ -1,8 +1,10 @@
 #pragma once
 
 // How a walk through time is shared out: the sequences of a batch are cut into slices, and each
-// slice is walked through all its steps by one thread, with no barrier a step. The cut depends on
-// the shape of the batch alone, so results do not depend on the number of threads.
+// slice is walked through all its steps by one thread, with no barrier a step. A batch of a single
+// slice is walked by the calling thread, and each step's matrix product is shared out instead, by
+// columns. The cut depends on the shape of the batch alone, so results do not depend on the number
+// of threads.
 
 #include "dsf/base/packed_layout.h"
 #include "dsf/kernels/parallel.h"
@@ -20,10 +22,17 @@ inline dim_t slice_count(const PackedLayout& layout) {
 /// The slice a sequence belongs to: the index of the slice's own scratch memory.
 constexpr dim_t slice_of(dim_t sequence) { return sequence / kSliceRows; }
 
+/// body(begin, end) for every slice of sequences, in parallel where there is more than one.
+template <typename Body>
+void for_each_slice(dim_t sequences, dim_t rows_per_slice, Body&& body) {
+  if (task_count(sequences, rows_per_slice) == 1) return body(dim_t{0}, sequences);
+  parallel_ranges(sequences, rows_per_slice, body);
+}
+
 /// body(StepRows) for t = 0, 1, ... while the slice has a sequence alive; slices in parallel.
 template <typename Body>
 void walk_forward(const PackedLayout& layout, dim_t rows_per_slice, Body&& body) {
-  parallel_ranges(layout.batch(), rows_per_slice, [&](dim_t begin, dim_t end) {
+  for_each_slice(layout.batch(), rows_per_slice, [&](dim_t begin, dim_t end) {
     for (dim_t t = 0; t < layout.length(begin); ++t) body(slice_at(layout, t, begin, end));
   });
 }
@@ -31,7 +40,7 @@ void walk_forward(const PackedLayout& layout, dim_t rows_per_slice, Body&& body)
 /// The same, from each slice's last step down to t = 0.
 template <typename Body>
 void walk_backward(const PackedLayout& layout, dim_t rows_per_slice, Body&& body) {
-  parallel_ranges(layout.batch(), rows_per_slice, [&](dim_t begin, dim_t end) {
+  for_each_slice(layout.batch(), rows_per_slice, [&](dim_t begin, dim_t end) {
     for (dim_t t = layout.length(begin) - 1; t >= 0; --t) body(slice_at(layout, t, begin, end));
   });
 }

@@ -39,13 +39,17 @@ const KnownCell& find_cell(const std::string& name) {
   return *std::find_if(cells.begin(), cells.end(), [&](auto& cell) { return cell.name == name; });
 }
 
-std::unique_ptr<RecurrentLayer> make_layer(const LayerCase& shape, const std::string& method,
+std::unique_ptr<RecurrentLayer> make_layer(const LayerCase& shape, const FeedbackConfig& feedback,
                                            ParameterTable& table) {
   const KnownCell& cell = find_cell(shape.cell);
-  FeedbackConfig feedback;
-  feedback.method = method;
   return make_recurrent_layer(table, "", cell.cell, cell.reset, shape.hidden, shape.hidden,
                               feedback, kSeed);
+}
+
+FeedbackConfig feedback_of(const std::string& method) {
+  FeedbackConfig feedback;
+  feedback.method = method;
+  return feedback;
 }
 
 const ParameterInfo& parameter(const ParameterTable& table, const std::string& name) {
@@ -68,7 +72,7 @@ std::span<float> values_of(Matrix& m) {
 
 LayerInputs::LayerInputs(const LayerCase& shape)
     : x(shape.rows(), shape.hidden), dh(shape.rows(), shape.hidden) {
-  state = make_layer(shape, "ft", table)->state_width();
+  state = make_layer(shape, {}, table)->state_width();
   weights.resize(table.flat_size());
   Rng rng(kSeed, "bench/layer");
   draw(1.0 / std::sqrt(static_cast<double>(shape.hidden)), rng, weights.span());
@@ -76,11 +80,12 @@ LayerInputs::LayerInputs(const LayerCase& shape)
   draw(0.01, rng, values_of(dh));
 }
 
-OurLayer::OurLayer(const LayerCase& shape, const LayerInputs& inputs, const std::string& method)
+OurLayer::OurLayer(const LayerCase& shape, const LayerInputs& inputs,
+                   const FeedbackConfig& feedback)
     : inputs_(inputs),
       layout_(PackedLayout::uniform(shape.steps, shape.batch)),
       precision_(shape.precision),
-      layer_(make_layer(shape, method, table_)),
+      layer_(make_layer(shape, feedback, table_)),
       tape_(layer_->make_tape()),
       y_(shape.rows(), inputs.state),
       dy_(shape.rows(), inputs.state),
@@ -88,6 +93,9 @@ OurLayer::OurLayer(const LayerCase& shape, const LayerInputs& inputs, const std:
   gradients_.resize(table_.flat_size());
   prepare();
 }
+
+OurLayer::OurLayer(const LayerCase& shape, const LayerInputs& inputs, const std::string& method)
+    : OurLayer(shape, inputs, feedback_of(method)) {}
 
 double OurLayer::prepare() {
   const Timer timer;

@@ -36,6 +36,7 @@ struct LayerInputs {
 /// Our layer with one feedback.
 class OurLayer {
  public:
+  OurLayer(const LayerCase& shape, const LayerInputs& inputs, const FeedbackConfig& feedback);
   OurLayer(const LayerCase& shape, const LayerInputs& inputs, const std::string& method);
 
   /// Seconds of forward and backward.

@@ -7,8 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <limits>
 #include <numeric>
 #include <thread>
 
@@ -16,6 +14,7 @@
 #include "dsf/base/cpu_info.h"
 #include "dsf/base/error.h"
 #include "dsf/base/nearest_name.h"
+#include "dsf/base/process_memory.h"
 #include "dsf/base/timer.h"
 #include "dsf/base/version.h"
 #include "dsf/kernels/onednn_rnn.h"
@@ -25,21 +24,6 @@ namespace dsf {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{10};
-
-/// A line "name: value kB" of a file of /proc, in bytes; 0 where there is none.
-double kilobytes_of(const char* file, const std::string& name) {
-  std::ifstream in(file);
-  std::string word;
-  while (in >> word) {
-    double value = 0.0;
-    if (word == name + ":" && in >> value) return value * 1024.0;
-    in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return 0.0;
-}
-
-/// The kernel forgets the process's peak; where it may not, peaks are those of the whole run.
-void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 }  // namespace
 
@@ -110,13 +94,11 @@ double probe_gemm_rate(Precision precision) {
   return best;
 }
 
-PeakMemory::PeakMemory() : before_(kilobytes_of("/proc/self/status", "VmRSS")) { reset_peak(); }
+PeakMemory::PeakMemory() : before_(resident_bytes()) { reset_peak_resident(); }
 
-double PeakMemory::megabytes() const {
-  return (kilobytes_of("/proc/self/status", "VmHWM") - before_) / 1e6;
-}
+double PeakMemory::megabytes() const { return (peak_resident_bytes() - before_) / 1e6; }
 
-double available_memory() { return kilobytes_of("/proc/meminfo", "MemAvailable"); }
+double available_memory() { return available_bytes(); }
 
 nlohmann::ordered_json describe_machine() {
   double load = 0.0;
@@ -127,7 +109,7 @@ nlohmann::ordered_json describe_machine() {
           {"features", cpu_features()},
           {"threads", thread_count()},
           {"bf16_native", has_fast_bf16()},
-          {"memory_mb", std::round(kilobytes_of("/proc/meminfo", "MemTotal") / 1e6)},
+          {"memory_mb", std::round(total_bytes() / 1e6)},
           {"load_at_start", load},
           {"onednn", onednn_version()}};
 }

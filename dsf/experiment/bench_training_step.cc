@@ -5,6 +5,7 @@
 
 #include "dsf/base/rng.h"
 #include "dsf/base/timer.h"
+#include "dsf/model/step_memory.h"
 #include "dsf/optim/clip.h"
 
 namespace dsf {
@@ -48,7 +49,11 @@ std::vector<StepConfig> choose_step_configs(const BenchOptions& options) {
 }
 
 TrainingStep::TrainingStep(const StepConfig& config, const std::string& method, Precision precision)
-    : precision_(precision), model_(config.model, feedback_of(method), config.vocab, kSeed) {
+    : TrainingStep(config, feedback_of(method), precision) {}
+
+TrainingStep::TrainingStep(const StepConfig& config, const FeedbackConfig& feedback,
+                           Precision precision)
+    : precision_(precision), model_(config.model, feedback, config.vocab, kSeed) {
   adam_.m.resize(model_.table().flat_size());
   adam_.v.resize(model_.table().flat_size());
   model_.prepare(precision);
@@ -74,16 +79,9 @@ TokenBatch random_batch(dim_t vocab, PackedLayout layout) {
   return batch;
 }
 
-// Weights, gradients, two moments and packed copies of both directions; a row's activations, tape
-// and GEMM operands in multiples of D, rounded up from the layers' headers.
 double estimate_step_memory(const StepConfig& config) {
-  constexpr double kCopiesOfWeights = 6.0;
-  const double widths = config.model.block == "transformer" ? 30.0 : 16.0;
-  const auto parameters =
-      static_cast<double>(count_parameters(config.model, feedback_of("dsf"), config.vocab));
-  const auto row = static_cast<double>(config.model.layers * config.model.hidden) * widths;
-  const auto rows = static_cast<double>(config.batch * config.steps);
-  return sizeof(float) * (kCopiesOfWeights * parameters + row * rows);
+  const BatchShape shape{config.batch * config.steps, config.batch, config.steps, true};
+  return step_memory(config.model, feedback_of("bptt"), config.vocab, shape, Precision::f32);
 }
 
 }  // namespace dsf

@@ -33,6 +33,7 @@ inline constexpr dim_t kOptimiser = 3;
 /// A model in training: everything the trainer does with a batch, without data and log.
 class TrainingStep {
  public:
+  TrainingStep(const StepConfig& config, const FeedbackConfig& feedback, Precision precision);
   TrainingStep(const StepConfig& config, const std::string& method, Precision precision);
 
   /// Gradients, their norm, Adam, and the weights packed for the next step: seconds by part.

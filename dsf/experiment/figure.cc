@@ -18,22 +18,33 @@ struct MethodStyle {
   std::string_view method;
   std::string_view colour;
   int dash;
+  int point;
 };
 
-// Okabe and Ito's palette: distinguishable with every common form of colour vision.
-constexpr std::array<MethodStyle, 3> kStyles = {{
-    {"bptt", "#000000", 1},
-    {"dsf", "#0072B2", 1},
-    {"ft", "#D55E00", 1},
+// Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
+// a colour: the second one is dashed, with a hollow mark.
+constexpr std::array<MethodStyle, 12> kStyles = {{
+    {"bptt", "#000000", 1, 7},
+    {"dsf", "#0072B2", 1, 7},
+    {"ft", "#D55E00", 1, 7},
+    {"fitted", "#009E73", 1, 5},
+    {"adaptive", "#009E73", 2, 4},
+    {"gated", "#CC79A7", 1, 9},
+    {"gated:diagonal", "#CC79A7", 2, 8},
+    {"iterated:1", "#E69F00", 1, 13},
+    {"iterated:2", "#E69F00", 2, 12},
+    {"dsf:serial", "#0072B2", 2, 6},
+    {"dsf:blocked", "#56B4E9", 1, 5},
+    {"dsf:fft", "#56B4E9", 2, 4},
 }};
-constexpr std::array<std::string_view, 5> kFurtherColours = {"#009E73", "#CC79A7", "#E69F00",
-                                                             "#56B4E9", "#999999"};
+constexpr std::array<std::string_view, 5> kFurtherColours = {"#999999", "#56B4E9", "#009E73",
+                                                             "#CC79A7", "#E69F00"};
 
 MethodStyle style_of(const std::string& method, std::size_t index) {
   for (const MethodStyle& style : kStyles) {
     if (style.method == method) return style;
   }
-  return {method, kFurtherColours[index % kFurtherColours.size()], 2};
+  return {method, kFurtherColours[index % kFurtherColours.size()], 2, 6};
 }
 
 /// Inside a gnuplot string in double quotes.
@@ -73,10 +84,12 @@ std::string plot_command(const Figure& figure, const std::filesystem::path& data
   std::string plots;
   for (std::size_t i = 0; i < figure.curves.size(); ++i) {
     const MethodStyle style = style_of(figure.curves[i].method, i);
-    plots +=
-        fmt::format("{} {} index {} with linespoints lw 2 pt 7 ps 0.4 dt {} lc rgb \"{}\" title {}",
-                    i == 0 ? "plot" : ", \\\n     ", quoted(data.string()), i, style.dash,
-                    style.colour, quoted(figure.curves[i].label));
+    const std::string form = figure.points_only
+                                 ? std::string("points lw 2 ps 1.4")
+                                 : fmt::format("linespoints lw 2 ps 0.5 dt {}", style.dash);
+    plots += fmt::format("{} {} index {} with {} pt {} lc rgb \"{}\" title {}",
+                         i == 0 ? "plot" : ", \\\n     ", quoted(data.string()), i, form,
+                         style.point, style.colour, quoted(figure.curves[i].label));
   }
   return plots + '\n';
 }
@@ -89,8 +102,11 @@ std::string script_text(const Figure& figure, const std::filesystem::path& stem)
   text +=
       "set grid lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\nset key top right "
       "noenhanced\n";
+  text += figure.log_x ? "set logscale x\n" : "";
   text += figure.log_y ? "set logscale y\n" : "";
-  text += "set autoscale yfix\nset offsets graph 0, graph 0, graph 0.05, graph 0.05\n";
+  text += "set autoscale yfix\n";
+  text += fmt::format("set offsets graph {0}, graph {0}, graph 0.05, graph 0.05\n",
+                      figure.points_only ? 0.05 : 0.0);
   const std::string plot = plot_command(figure, with_suffix(stem, ".dat"));
   text += "set terminal svg size 760,480 font \"sans,13\" background rgb \"white\"\n";
   text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".svg").string()), plot);

@@ -22,6 +22,8 @@ struct Figure {
   std::string y_label;
   bool log_y = false;
   std::vector<Curve> curves;
+  bool log_x = false;
+  bool points_only = false;  ///< large marks, no lines between them
 };
 
 /// Writes `<stem>.svg` and `<stem>.png`. Returns false, after a warning, where gnuplot is not

@@ -15,6 +15,8 @@ struct PaperModel {
   std::vector<std::string> settings;    ///< "section.key=value"
   std::vector<std::string> methods;     ///< feedback.method of its runs
   std::map<std::string, double> paper;  ///< validation perplexity by method, where stated
+  std::vector<double> rates = {};       ///< train.lr to choose from; empty: the settings' own
+  std::string corpus = {};              ///< in place of the grid's, where it is not empty
 };
 
 struct PaperExperiment {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
@@ -24,18 +24,20 @@ struct GridRun {
   std::vector<Assignment> assignments;
 };
 
+/// Of a method; `rate`: in place of the settings' own.
 GridRun grid_run(const Reproduction& reproduction, const PaperModel& model,
-                 const std::string& method, dim_t seed) {
+                 const std::string& method, std::optional<double> rate, dim_t seed) {
   std::string name = method;
+  std::replace(name.begin(), name.end(), ':', '-');
+  if (rate) name += fmt::format("_lr{}", *rate);
   if (seed > 1) name += fmt::format("_s{}", seed);
-  GridRun run = {reproduction.out / model.name / name, {}};
-  for (const std::string& setting : model.settings) {
-    run.assignments.push_back(parse_assignment(setting));
-  }
-  run.assignments.insert(run.assignments.end(), reproduction.assignments.begin(),
-                         reproduction.assignments.end());
-  run.assignments.push_back(parse_assignment("feedback.method", method, "the grid"));
-  run.assignments.push_back(parse_assignment("train.seed", fmt::format("{}", seed), "the grid"));
+  GridRun run = {reproduction.out / model.name / name, settings_of(reproduction, model)};
+  const auto assign = [&run](const char* key, const std::string& value) {
+    run.assignments.push_back(parse_assignment(key, value, "the grid"));
+  };
+  assign("feedback.method", method);
+  if (rate) assign("train.lr", fmt::format("{}", *rate));
+  assign("train.seed", fmt::format("{}", seed));
   return run;
 }
 
@@ -70,41 +72,81 @@ bool train(const GridRun& run, const StopRequest& stop) {
   }
 }
 
-// --- numbers -------------------------------------------------------------------------------------
-
-struct Statistics {
-  double mean = 0.0;
-  double deviation = 0.0;  // of a single run; 0 for one run
-};
-
-std::optional<Statistics> perplexity_of(const ModelRuns& model, const std::string& method) {
-  for (const MethodRuns& runs : model.methods) {
-    if (runs.method != method || runs.runs.empty()) continue;
-    const auto count = static_cast<double>(runs.runs.size());
-    Statistics s;
-    for (const FinishedRun& run : runs.runs) s.mean += run.best_perplexity / count;
-    double squares = 0.0;
-    for (const FinishedRun& run : runs.runs) {
-      squares += (run.best_perplexity - s.mean) * (run.best_perplexity - s.mean);
-    }
-    if (count > 1.0) s.deviation = std::sqrt(squares / (count - 1.0));
-    return s;
-  }
-  return std::nullopt;
+bool has_diverged(const fs::path& root) {
+  return is_run_directory(root) && read_run_record(root).state == "diverged";
 }
 
+/// Trains the runs of a grid that are missing.
+class GridTrainer {
+ public:
+  GridTrainer(const Reproduction& reproduction, const StopRequest& stop)
+      : reproduction_(reproduction), stop_(stop) {}
+
+  MethodRuns train_method(const PaperModel& model, const std::string& method) {
+    MethodRuns result{method, {}, {}, {}};
+    std::optional<FinishedRun> first;
+    if (model.rates.empty() || rate_is_given()) {
+      first = finish(grid_run(reproduction_, model, method, {}, 1));
+    } else {
+      first = tune(model, result);
+    }
+    if (!first) return result;  // seed 1 diverged or was stopped: no rate is known for the others
+    result.runs.push_back(std::move(*first));
+    for (dim_t seed = 2; seed <= reproduction_.seeds; ++seed) {
+      auto run = finish(grid_run(reproduction_, model, method, result.rate, seed));
+      if (run) result.runs.push_back(std::move(*run));
+    }
+    return result;
+  }
+
+ private:
+  bool rate_is_given() const {
+    const auto& given = reproduction_.assignments;
+    return std::any_of(given.begin(), given.end(), [](const Assignment& assignment) {
+      return assignment.field->section == "train" && assignment.field->key == "lr";
+    });
+  }
+
+  /// The run of seed 1 with the best of the model's learning rates.
+  std::optional<FinishedRun> tune(const PaperModel& model, MethodRuns& result) {
+    std::optional<FinishedRun> best;
+    for (const double rate : model.rates) {
+      auto run = finish(grid_run(reproduction_, model, result.method, rate, 1));
+      if (!run) continue;
+      result.tuning[rate] = run->best_perplexity;
+      if (best && best->best_perplexity <= run->best_perplexity) continue;
+      result.rate = rate;
+      best = std::move(run);
+    }
+    return best;
+  }
+
+  std::optional<FinishedRun> finish(const GridRun& run) {
+    auto finished = read_finished_run(run.root);
+    if (finished) {
+      check_same_settings(run);
+    } else if (!stopped_ && !has_diverged(run.root)) {
+      stopped_ = !train(run, stop_);
+      finished = read_finished_run(run.root);
+    }
+    return finished;
+  }
+
+  const Reproduction& reproduction_;
+  const StopRequest& stop_;
+  bool stopped_ = false;
+};
+
+// --- numbers -------------------------------------------------------------------------------------
+
 std::optional<double> mean_of(const ModelRuns& model, const std::string& method) {
-  const auto statistics = perplexity_of(model, method);
+  const auto statistics = model.perplexity(method);
   return statistics ? std::optional(statistics->mean) : std::nullopt;
 }
 
 std::optional<double> paper_of(const ModelRuns& model, const std::string& method) {
   const auto found = model.model.paper.find(method);
   return found == model.model.paper.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::optional<double> ratio(const std::optional<double>& a, const std::optional<double>& b) {
-  return a && b ? std::optional(*a / *b) : std::nullopt;
 }
 
 // Whether BPTT <= DSF <= FT-BPTT, as in the paper's tables.
@@ -116,20 +158,6 @@ std::optional<bool> dsf_between(const ModelRuns& model) {
   return *bptt <= *dsf && *dsf <= *ft;
 }
 
-std::string cell(const std::optional<double>& value, int digits) {
-  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
-}
-
-std::string cell(const std::optional<Statistics>& value) {
-  if (!value) return "-";
-  if (value->deviation == 0.0) return cell(value->mean, 2);
-  return fmt::format("{:.2f} ± {:.2f}", value->mean, value->deviation);
-}
-
-nlohmann::ordered_json or_null(const std::optional<double>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-}
-
 dim_t parameters_of(const ModelRuns& model) {
   for (const MethodRuns& runs : model.methods) {
     if (!runs.runs.empty()) return runs.runs.front().parameters;
@@ -139,11 +167,47 @@ dim_t parameters_of(const ModelRuns& model) {
 
 const std::vector<std::string> kColumns = {"bptt", "ft", "dsf"};
 
+/// The mean of the runs' perplexities at each evaluation. All runs have the same evaluations.
+Curve mean_curve(const MethodRuns& runs) {
+  Curve curve{method_title(runs.method), runs.method, runs.runs.front().epochs, {}};
+  for (std::size_t i = 0; i < curve.x.size(); ++i) {
+    double mean = 0.0;
+    for (const FinishedRun& run : runs.runs) {
+      mean += run.perplexities[i] / static_cast<double>(runs.runs.size());
+    }
+    curve.y.push_back(mean);
+  }
+  return curve;
+}
+
 }  // namespace
+
+std::vector<Assignment> settings_of(const Reproduction& reproduction, const PaperModel& model) {
+  std::vector<Assignment> assignments;
+  for (const std::string& setting : model.settings) {
+    assignments.push_back(parse_assignment(setting));
+  }
+  assignments.insert(assignments.end(), reproduction.assignments.begin(),
+                     reproduction.assignments.end());
+  if (!model.corpus.empty()) {
+    assignments.push_back(parse_assignment("data.corpus", model.corpus, "the grid"));
+  }
+  return assignments;
+}
+
+std::optional<Statistics> ModelRuns::perplexity(const std::string& method) const {
+  std::vector<double> values;
+  for (const MethodRuns& runs : methods) {
+    if (runs.method != method) continue;
+    for (const FinishedRun& run : runs.runs) values.push_back(run.best_perplexity);
+  }
+  return statistics_of(values);
+}
 
 std::optional<FinishedRun> read_finished_run(const fs::path& root) {
   if (!is_run_directory(root)) return std::nullopt;
   FinishedRun run;
+  run.root = root;
   bool done = false;
   std::istringstream lines(read_file(RunPaths{root}.log()));
   for (std::string line; std::getline(lines, line);) {
@@ -152,6 +216,7 @@ std::optional<FinishedRun> read_finished_run(const fs::path& root) {
     const std::string event = json.value("event", "");
     if (event == "eval") {
       run.steps.push_back(json.at("step").get<double>());
+      run.epochs.push_back(json.at("epoch").get<double>());
       run.perplexities.push_back(json.at("perplexity").get<double>());
     } else if (event == "done" && json.at("best_perplexity").is_number()) {
       done = true;
@@ -164,23 +229,12 @@ std::optional<FinishedRun> read_finished_run(const fs::path& root) {
 }
 
 std::vector<ModelRuns> run_reproduction(const Reproduction& reproduction, const StopRequest& stop) {
+  GridTrainer trainer(reproduction, stop);
   std::vector<ModelRuns> models;
-  bool stopped = false;
   for (const PaperModel& model : reproduction.experiment.models) {
     ModelRuns& result = models.emplace_back(ModelRuns{model, {}});
     for (const std::string& method : model.methods) {
-      MethodRuns& runs = result.methods.emplace_back(MethodRuns{method, {}});
-      for (dim_t seed = 1; seed <= reproduction.seeds; ++seed) {
-        const GridRun run = grid_run(reproduction, model, method, seed);
-        std::optional<FinishedRun> finished = read_finished_run(run.root);
-        if (finished) {
-          check_same_settings(run);
-        } else if (!stopped) {
-          stopped = !train(run, stop);
-          finished = read_finished_run(run.root);
-        }
-        if (finished) runs.runs.push_back(std::move(*finished));
-      }
+      result.methods.push_back(trainer.train_method(model, method));
     }
   }
   return models;
@@ -197,7 +251,7 @@ Table reproduction_table(const std::vector<ModelRuns>& models) {
     std::vector<std::string> row = {model.model.name,
                                     format_count(static_cast<double>(parameters_of(model)))};
     for (const std::string& method : kColumns) {
-      row.push_back(cell(perplexity_of(model, method)));
+      row.push_back(cell(model.perplexity(method)));
       row.push_back(cell(paper_of(model, method), 2));
     }
     for (const char* method : {"dsf", "ft"}) {
@@ -221,7 +275,7 @@ std::string reproduction_json(const PaperExperiment& experiment,
     nlohmann::ordered_json row = {{"model", model.model.name},
                                   {"parameters", parameters_of(model)}};
     for (const MethodRuns& runs : model.methods) {
-      const auto statistics = perplexity_of(model, runs.method);
+      const auto statistics = model.perplexity(runs.method);
       nlohmann::ordered_json perplexities = nlohmann::ordered_json::array();
       for (const FinishedRun& run : runs.runs) perplexities.push_back(run.best_perplexity);
       row[runs.method] = {
@@ -257,6 +311,19 @@ Figure reproduction_figure(const PaperExperiment& experiment,
     if (!curve.x.empty()) figure.curves.push_back(std::move(curve));
   }
   return figure;
+}
+
+std::vector<NamedFigure> curve_figures(const std::vector<ModelRuns>& models) {
+  std::vector<NamedFigure> figures;
+  for (const ModelRuns& model : models) {
+    NamedFigure named{"curves_" + model.model.name,
+                      {model.model.name, "epochs", "validation perplexity", true, {}}};
+    for (const MethodRuns& runs : model.methods) {
+      if (!runs.runs.empty()) named.figure.curves.push_back(mean_curve(runs));
+    }
+    if (!named.figure.curves.empty()) figures.push_back(std::move(named));
+  }
+  return figures;
 }
 
 }  // namespace dsf

@@ -1,16 +1,22 @@
 #pragma once
 
-// Runs an experiment of the paper: a grid of ordinary run directories,
-// out/<model>/<method>[_s<seed>]. A finished run is read back from its log, an interrupted one
-// resumed.
+// Runs an experiment: a grid of ordinary run directories,
+// out/<model>/<method>[_lr<rate>][_s<seed>]. A finished run is read back from its log, an
+// interrupted one resumed.
+//
+// Where a model has several learning rates, each method gets the one with which its run of seed 1
+// reaches the lowest validation perplexity; further seeds run with that one.
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dsf/experiment/figure.h"
 #include "dsf/experiment/paper_experiments.h"
+#include "dsf/experiment/run_record.h"
+#include "dsf/experiment/statistics.h"
 #include "dsf/experiment/table.h"
 #include "dsf/train/training_run.h"
 
@@ -23,12 +29,17 @@ struct Reproduction {
   dim_t seeds = 1;  ///< runs with train.seed = 1, 2, ...
 };
 
+/// The settings of a model's runs but for method, learning rate and seed.
+std::vector<Assignment> settings_of(const Reproduction& reproduction, const PaperModel& model);
+
 /// What a finished run left in its log.
 struct FinishedRun {
+  std::filesystem::path root;
   double best_perplexity = 0.0;
   dim_t parameters = 0;
   double tokens_per_second = 0.0;
   std::vector<double> steps;         ///< of each evaluation
+  std::vector<double> epochs;        ///< likewise
   std::vector<double> perplexities;  ///< likewise
 };
 
@@ -38,17 +49,22 @@ std::optional<FinishedRun> read_finished_run(const std::filesystem::path& root);
 /// The runs of a model by one method, one a seed.
 struct MethodRuns {
   std::string method;
-  std::vector<FinishedRun> runs;  ///< fewer than seeds where they diverged or were stopped
+  std::vector<FinishedRun> runs;         ///< fewer than seeds where they diverged or were stopped
+  std::optional<double> rate = {};       ///< chosen, where there was a choice
+  std::map<double, double> tuning = {};  ///< best perplexity of seed 1 by learning rate
 };
 
 struct ModelRuns {
   PaperModel model;
   std::vector<MethodRuns> methods;
+
+  /// Best validation perplexity over the seeds.
+  std::optional<Statistics> perplexity(const std::string& method) const;
 };
 
 /// Trains what is missing. Stops early, with what there is, where `stop` asks for it. A run that
-/// diverges is left out with a warning. Throws UsageError where `out` has a finished run of other
-/// settings.
+/// diverges is left out with a warning, and not tried again. Throws UsageError where `out` has a
+/// finished run of other settings.
 std::vector<ModelRuns> run_reproduction(const Reproduction& reproduction, const StopRequest& stop);
 
 /// Ours beside the paper's: perplexities, ratios to BPTT, and whether DSF lies between the two.
@@ -60,5 +76,9 @@ std::string reproduction_json(const PaperExperiment& experiment,
 
 /// Best validation perplexity of each model, a curve a method. Mean over the seeds.
 Figure reproduction_figure(const PaperExperiment& experiment, const std::vector<ModelRuns>& models);
+
+/// curves_<model>: validation perplexity over the epochs, a curve a method, mean over the seeds.
+/// Models without a finished run are left out.
+std::vector<NamedFigure> curve_figures(const std::vector<ModelRuns>& models);
 
 }  // namespace dsf

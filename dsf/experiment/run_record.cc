@@ -60,17 +60,7 @@ void add_line(const json& line, RunRecord& run) {
   }
   const bool last_word =
       event == "done" || event == "interrupted" || event == "diverged" || event == "imported";
-  run.state = last_word ? event : "partial";
-}
-
-// A run that has not ended is going on as long as its process holds the directory.
-bool is_held(const fs::path& root) {
-  try {
-    const DirectoryLock lock(root);
-    return false;
-  } catch (const UsageError&) {
-    return true;
-  }
+  run.state = last_word ? event : kPartial;
 }
 
 std::string or_dash(const std::optional<double>& value) {
@@ -142,17 +132,19 @@ NamedFigure figure_of(const std::vector<RunRecord>& runs, const char* name, cons
 
 }  // namespace
 
+void add_log_line(std::string_view text, RunRecord& run) {
+  const json line = json::parse(text, nullptr, false);
+  if (line.is_object()) add_line(line, run);
+}
+
 RunRecord read_run_record(const fs::path& root) {
   RunRecord run;
   run.root = root;
   run.config = read_run_config(root);
-  run.state = "partial";
+  run.state = kPartial;
   std::istringstream lines(read_file(RunPaths{root}.log()));
-  for (std::string text; std::getline(lines, text);) {
-    const json line = json::parse(text, nullptr, false);
-    if (line.is_object()) add_line(line, run);
-  }
-  if (run.state == "partial" && is_held(root)) run.state = "running";
+  for (std::string text; std::getline(lines, text);) add_log_line(text, run);
+  if (run.state == kPartial && directory_is_held(root)) run.state = kRunning;
   return run;
 }
 

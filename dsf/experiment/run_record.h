@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dsf/experiment/figure.h"
@@ -28,10 +29,15 @@ struct EvalPoint {
   double perplexity = 0.0;
 };
 
+/// States of a run that has not said how it ended: killed, or its process still holds the
+/// directory.
+inline constexpr const char* kPartial = "partial";
+inline constexpr const char* kRunning = "running";
+
 struct RunRecord {
   std::filesystem::path root;
   RunConfig config;
-  std::string state;  ///< done | interrupted | diverged | imported | running | partial (killed)
+  std::string state;  ///< done | interrupted | diverged | imported | running | partial
   dim_t step = 0;     ///< the last one in the log
   dim_t total_steps = 0;
   dim_t parameters = 0;
@@ -45,6 +51,10 @@ struct RunRecord {
 /// Throws UsageError where `root` is no run, ConfigError where its config.toml is damaged. Lines of
 /// the log that a crash tore are passed over.
 RunRecord read_run_record(const std::filesystem::path& root);
+
+/// Takes one line of a log into the record; a line that a crash tore is passed over. The state
+/// becomes what the line says of it, kPartial where it says nothing.
+void add_log_line(std::string_view text, RunRecord& run);
 
 /// The run directories at or below `directory`, by name; nothing is looked for inside a run.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& directory);

@@ -13,7 +13,7 @@
 namespace dsf {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FeedbackKind>, 8> kMethods = {
+constexpr std::array<std::pair<std::string_view, FeedbackKind>, 11> kMethods = {
     {{"bptt", FeedbackKind::bptt},
      {"ft", FeedbackKind::ft},
      {"dsf", FeedbackKind::dsf},
@@ -21,7 +21,10 @@ constexpr std::array<std::pair<std::string_view, FeedbackKind>, 8> kMethods = {
      {"gated:diagonal", FeedbackKind::gated_diagonal},
      {"iterated:K", FeedbackKind::iterated},
      {"fitted", FeedbackKind::fitted},
-     {"adaptive", FeedbackKind::adaptive}}};
+     {"adaptive", FeedbackKind::adaptive},
+     {"pairs", FeedbackKind::pairs},
+     {"blocks:K", FeedbackKind::blocks},
+     {"lowrank:K", FeedbackKind::lowrank}}};
 
 constexpr std::string_view kNumber = ":K";
 constexpr std::size_t kMostDigits = 9;  // more is a slip of the finger, and fits no counter
@@ -59,7 +62,7 @@ FeedbackMethod parse_feedback_method(std::string_view name) {
     if (!is_named(name, known)) continue;
     FeedbackMethod method{kind, 0};
     const std::string_view digits = number_in(name, known);
-    std::from_chars(digits.data(), digits.data() + digits.size(), method.corrections);
+    std::from_chars(digits.data(), digits.data() + digits.size(), method.number);
     return method;
   }
   throw ConfigError(fmt::format("feedback.method = \"{}\" is unknown; known: {}", name,

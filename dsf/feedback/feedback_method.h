@@ -10,14 +10,26 @@
 
 namespace dsf {
 
-enum class FeedbackKind { bptt, ft, dsf, gated, gated_diagonal, iterated, fitted, adaptive };
+enum class FeedbackKind {
+  bptt,
+  ft,
+  dsf,
+  gated,
+  gated_diagonal,
+  iterated,
+  fitted,
+  adaptive,
+  pairs,
+  blocks,
+  lowrank
+};
 
 struct FeedbackMethod {
   FeedbackKind kind = FeedbackKind::dsf;
-  dim_t corrections = 0;  ///< k of iterated:k
+  dim_t number = 0;  ///< K of iterated:K, blocks:K, lowrank:K
 };
 
-/// Every name; "iterated:K" stands for a whole number in place of K.
+/// Every name; ":K" stands for a whole number in place of K.
 const std::vector<std::string>& feedback_methods();
 
 /// Throws ConfigError with the known names.

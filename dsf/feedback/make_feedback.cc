@@ -5,6 +5,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
+#include "dsf/feedback/block_diagonal.h"
 #include "dsf/feedback/bptt.h"
 #include "dsf/feedback/diagonal.h"
 #include "dsf/feedback/feedback.h"
@@ -12,6 +13,8 @@
 #include "dsf/feedback/fitted.h"
 #include "dsf/feedback/gated.h"
 #include "dsf/feedback/iterated.h"
+#include "dsf/feedback/low_rank.h"
+#include "dsf/feedback/pairs.h"
 #include "dsf/feedback/truncated.h"
 
 namespace dsf {
@@ -81,6 +84,22 @@ FitSchedule fit_schedule(const FeedbackConfig& config, bool adaptive) {
   return {config.calibration, adaptive ? config.refit_every : 0};
 }
 
+std::unique_ptr<FixedMatrix> fixed_matrix(const FeedbackConfig& config,
+                                          const FeedbackMethod& method,
+                                          std::pair<double, double> range, dim_t state_size,
+                                          const Rng& rng) {
+  if (method.kind == FeedbackKind::pairs) return std::make_unique<PairsMatrix>(state_size, rng);
+  if (method.number < 1) {
+    throw ConfigError(
+        fmt::format("feedback.method = \"{}\": the number must be at least 1", config.method));
+  }
+  if (method.kind == FeedbackKind::blocks) {
+    return std::make_unique<BlockDiagonalMatrix>(state_size, method.number, range.first,
+                                                 range.second, rng);
+  }
+  return std::make_unique<LowRankMatrix>(state_size, method.number, range.first, range.second, rng);
+}
+
 }  // namespace
 
 std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t state_size,
@@ -102,10 +121,15 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
     case FeedbackKind::gated_diagonal:
       return std::make_unique<GatedFeedback>(OwnPath::diagonal);
     case FeedbackKind::iterated:
-      return std::make_unique<IteratedFeedback>(method.corrections);
+      return std::make_unique<IteratedFeedback>(method.number);
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
       return std::make_unique<FittedFeedback>(state_size, form, schedule);
+    case FeedbackKind::pairs:
+    case FeedbackKind::blocks:
+    case FeedbackKind::lowrank:
+      return std::make_unique<StationaryFeedback>(
+          fixed_matrix(config, method, range, state_size, Rng(seed, purpose)));
     case FeedbackKind::dsf:
       break;
   }

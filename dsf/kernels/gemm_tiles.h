@@ -37,14 +37,17 @@ struct TileGrid {
 inline constexpr dim_t kEnoughTasks = 32;
 
 /// The first of the sizes (largest first) that gives `enough` tiles, but none whose tiles would be
-/// worth less than the tens of microseconds it may cost to wake a thread.
+/// worth less than the tens of microseconds it may cost to wake a thread. With few rows it takes
+/// longer to read B than to multiply by it: a tile counts as kRowsOfReading rows at least.
 template <std::size_t kCount>
 constexpr TileGrid choose_tiles(dim_t m, dim_t n, dim_t k, dim_t enough,
                                 const std::array<std::array<dim_t, 2>, kCount>& sizes) {
   constexpr dim_t kLeastWork = dim_t{1} << 20U;  // multiplications
+  constexpr dim_t kRowsOfReading = 8;
   TileGrid grid{m, n, std::max<dim_t>(m, 1), std::max<dim_t>(n, 1)};
   for (const auto& [rows, cols] : sizes) {
-    if (std::min(m, rows) * std::min(n, cols) * k < kLeastWork) break;
+    const dim_t work = std::max(std::min(m, rows), kRowsOfReading) * std::min(n, cols) * k;
+    if (work < kLeastWork) break;
     grid = {m, n, rows, cols};
     if (grid.count() >= enough) break;
   }

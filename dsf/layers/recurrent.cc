@@ -60,7 +60,12 @@ RecurrentLayer::RecurrentLayer(ParameterTable& table, const std::string& prefix,
 }
 
 std::unique_ptr<MixerTape> RecurrentLayer::make_tape() const {
-  return std::make_unique<RecurrentTape>();
+  auto tape = std::make_unique<RecurrentTape>();
+  if (shared_work_) {
+    tape->cell.work = shared_work_;
+    tape->cell.shares_work = true;
+  }
+  return tape;
 }
 
 std::vector<NamedBuffer> RecurrentLayer::buffers() {
@@ -86,7 +91,7 @@ void RecurrentLayer::backward(const PackedLayout& layout, ConstMatrixF x, MixerT
                               MatrixF dy, MatrixF dx, Gradients gradients) const {
   auto& own = static_cast<RecurrentTape&>(tape);
   CellAccess access(*cell_, layout, own.cell);
-  cell_->begin_backward(layout, own.cell);
+  cell_->begin_backward(layout, x, own.cell);
   feedback_->run(layout, access, own.feedback, dy);
   cell_->parameter_gradients(layout, x, own.cell, dx,
                              {gradients(weight_ih_), gradients(weight_hh_),

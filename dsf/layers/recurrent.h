@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "dsf/cells/cell.h"
 #include "dsf/feedback/feedback.h"
@@ -19,6 +20,11 @@ class RecurrentLayer final : public Mixer {
   /// `feedback` must have been made for the cell's state size.
   RecurrentLayer(ParameterTable& table, const std::string& prefix, std::unique_ptr<Cell> cell,
                  std::unique_ptr<Feedback> feedback);
+
+  /// From here on tapes keep the states alone, a fifth of what a GRU's backward pass reads, and
+  /// backward rebuilds the rest in `work`, by matrix products over all rows at once. Layers that
+  /// share one work take turns: one forward or backward pass at a time.
+  void rebuild_gates_in(std::shared_ptr<CellWork> work) { shared_work_ = std::move(work); }
 
   dim_t output_width() const override { return cell_->shape().state; }
   dim_t state_width() const override { return cell_->shape().state; }
@@ -37,6 +43,7 @@ class RecurrentLayer final : public Mixer {
   std::string prefix_;
   std::unique_ptr<Cell> cell_;
   std::unique_ptr<Feedback> feedback_;
+  std::shared_ptr<CellWork> shared_work_;  // null: each tape has a work of its own
   ParameterId weight_ih_;
   ParameterId weight_hh_;
   ParameterId bias_ih_;

@@ -16,8 +16,10 @@
 namespace dsf {
 namespace {
 
+/// `shared_work`: of all recurrent layers, where they rebuild their gates; else null.
 std::unique_ptr<Mixer> build_mixer(const ModelConfig& config, const FeedbackConfig& feedback,
                                    std::uint64_t seed, const std::string& prefix,
+                                   const std::shared_ptr<CellWork>& shared_work,
                                    ParameterTable& table) {
   const dim_t width = config.hidden;
   if (config.mixer == "attention") {
@@ -28,8 +30,10 @@ std::unique_ptr<Mixer> build_mixer(const ModelConfig& config, const FeedbackConf
     return std::make_unique<Ema>(table, prefix, width, Ema::default_channels(width),
                                  Ema::kDefaultDims, kInitDeviation);
   }
-  return make_recurrent_layer(table, prefix, config.mixer, config.reset, width, width, feedback,
-                              seed);
+  auto layer =
+      make_recurrent_layer(table, prefix, config.mixer, config.reset, width, width, feedback, seed);
+  if (shared_work) layer->rebuild_gates_in(shared_work);
+  return layer;
 }
 
 /// Maps whose output is added to the skip connection start smaller the more of them there are.
@@ -57,10 +61,15 @@ std::unique_ptr<Mixer> build_block(const ModelConfig& config, const std::string&
 std::vector<std::unique_ptr<Mixer>> build_blocks(const ModelConfig& config,
                                                  const FeedbackConfig& feedback, std::uint64_t seed,
                                                  ParameterTable& table) {
+  if (config.recompute && (config.mixer == "attention" || config.mixer == "ema")) {
+    throw ConfigError(fmt::format(
+        "model.recompute = true: only rnn, gru and lstm can, and model.mixer is {}", config.mixer));
+  }
+  const auto shared_work = config.recompute ? std::make_shared<CellWork>() : nullptr;
   std::vector<std::unique_ptr<Mixer>> blocks;
   for (dim_t i = 0; i < config.layers; ++i) {
     const std::string prefix = fmt::format("blocks.{}.", i);
-    auto mixer = build_mixer(config, feedback, seed, prefix + "mixer.", table);
+    auto mixer = build_mixer(config, feedback, seed, prefix + "mixer.", shared_work, table);
     blocks.push_back(build_block(config, prefix, std::move(mixer), table));
   }
   return blocks;

@@ -14,6 +14,7 @@
 #include "dsf/layers/position_embedding.h"
 #include "dsf/layers/softmax_head.h"
 #include "dsf/model/build_blocks.h"
+#include "dsf/model/parameter_list.h"
 
 namespace dsf {
 namespace {
@@ -252,9 +253,14 @@ void LanguageModel::logits(const TokenBatch& batch, ModelState* state, MatrixF o
   impl_->architecture.head.logits(h, impl_->head_scratch, out);
 }
 
-dim_t count_parameters(const ModelConfig& config, const FeedbackConfig& feedback, dim_t vocab) {
+ParameterTable parameter_list(const ModelConfig& config, const FeedbackConfig& feedback,
+                              dim_t vocab) {
   check(config, vocab);
-  return Architecture(config, feedback, vocab, 0).table.parameter_count();
+  return Architecture(config, feedback, vocab, 0).table;
+}
+
+dim_t count_parameters(const ModelConfig& config, const FeedbackConfig& feedback, dim_t vocab) {
+  return parameter_list(config, feedback, vocab).parameter_count();
 }
 
 }  // namespace dsf

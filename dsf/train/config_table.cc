@@ -58,6 +58,8 @@ std::vector<Field> make_fields() {
        "skip connections around the mixers"},
       {"model", "reset", DSF_AT(model.reset), kAny, {"after", "before"}, fixed,
        "gru: reset gate after or before the recurrent product"},
+      {"model", "recompute", DSF_AT(model.recompute), kAny, {}, free,
+       "keep only the recurrent layers' states for the backward pass and rebuild their gates there"},
 
       {"feedback", "method", DSF_AT(feedback.method), kAny, feedback_methods(), fixed,
        "how gradients go back in time"},

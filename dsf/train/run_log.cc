@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "dsf/base/process_memory.h"
 #include "dsf/base/version.h"
 #include "dsf/train/evaluation.h"
 
@@ -152,7 +153,8 @@ void RunLog::write_done(const RunSummary& summary) {
                        {"tokens", summary.tokens},
                        {"parameters", summary.parameters},
                        {"tokens_per_second", summary.tokens_per_second},
-                       {"seconds", summary.seconds}};
+                       {"seconds", summary.seconds},
+                       {"peak_mb", peak_resident_bytes() / 1e6}};
   add_phases(summary.phases, json);
   log_.append(line_of(json));
 }

@@ -60,6 +60,25 @@ TEST_F(GradientCommand, ComparesATrainedRun) {
   }
 }
 
+TEST_F(GradientCommand, TrainsOnTheWayLooksAtLagsAndDraws) {
+  const ProgramResult result =
+      run_dsf({"gradient", path("small.toml"), "--data", path("text.txt"), "--feedback", "ft,gated",
+               "--batches", "1", "--steps", "3", "--every", "2", "--lags", "--out", path("figures"),
+               "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report.at("step"), 3);
+  std::vector<int> steps;
+  for (const json& point : report.at("course")) steps.push_back(point.at("step").get<int>());
+  EXPECT_EQ(steps, (std::vector<int>{0, 2, 3}));
+  EXPECT_TRUE(report["methods"][0]["layers"].contains("blocks.1"));
+  EXPECT_EQ(report["lags"][0]["method"], "ft");
+  EXPECT_GT(report["step_time_to_ft"]["gated"].get<double>(), 0.0);
+  for (const char* name : {"gradient_course", "gradient_cost", "gradient_lags"}) {
+    EXPECT_TRUE(std::filesystem::exists(directory_ / "figures" / (std::string(name) + ".gp")));
+  }
+}
+
 TEST_F(GradientCommand, RefusesWhatItDoesNotKnow) {
   const ProgramResult nothing = run_dsf({"gradient", path("nothing")});
   EXPECT_EQ(nothing.exit_code, 2);

@@ -98,7 +98,8 @@ TEST_F(TextCommands, DataCheckCountsEachSplit) {
 
 TEST_F(TextCommands, ReproduceListsTheExperiments) {
   const std::string list = run_ok({"reproduce", "--list"});
-  for (const char* name : {"ptb", "width", "cells", "depth", "length", "architectures"}) {
+  for (const char* name :
+       {"ptb", "width", "cells", "depth", "length", "architectures", "feedback", "complexity"}) {
     EXPECT_THAT(list, HasSubstr(name));
   }
   EXPECT_EQ(run_dsf({"reproduce", "depth"}).exit_code, 2);

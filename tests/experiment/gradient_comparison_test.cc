@@ -68,6 +68,19 @@ TEST_P(GradientComparison, ExactMethodsAgreeWithBptt) {
   }
 }
 
+// A layer's row is its parameters together: no cosine of its own, but that of all of them.
+TEST_P(GradientComparison, LayersAreTheirParametersTogether) {
+  const auto methods = compare({"bptt", "ft"});
+  std::vector<std::string> names;
+  for (const GradientAgreement& row : methods[1].layers) names.push_back(row.parameter);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"embedding", "blocks.0", "blocks.1", "head", kRecurrentRow}));
+  for (const GradientAgreement& row : methods[0].layers) EXPECT_NEAR(row.cosine, 1.0, 1e-6);
+  EXPECT_LT(row_named(methods[1].layers, kRecurrentRow)->cosine, 1.0 - 1e-6);
+  EXPECT_NEAR(row_named(methods[1].layers, "head")->cosine, 1.0, 1e-6);
+  EXPECT_FALSE(row_named(methods[1].layers, "tail"));
+}
+
 TEST_P(GradientComparison, UnknownMethodIsRefused) { EXPECT_THROW(compare({"rtrl"}), ConfigError); }
 
 TEST(GradientTable, HasARowForEachParameterAndTwoColumnsForEachMethod) {

@@ -15,6 +15,7 @@
 #include "dsf/cells/slices.h"
 #include "dsf/feedback/feedback.h"
 #include "tests/reference/grid.h"
+#include "tests/reference/reference_stationary.h"
 
 namespace dsf {
 namespace {
@@ -239,6 +240,67 @@ TEST(IteratedFeedback, EachCorrectionMakesOneMoreStepExact) {
   }
 }
 
+Grid<double> matrix_of(const std::string& method, Feedback& feedback) {
+  std::vector<std::span<float>> values;
+  for (const FeedbackBuffer& buffer : feedback.buffers()) values.push_back(buffer.values);
+  if (method == "pairs") return reference::pairs_matrix(kState, values.at(0), values.at(1));
+  if (method.starts_with("lowrank")) {
+    return reference::low_rank_matrix(kState, values.at(0), values.at(1), values.at(2));
+  }
+  const dim_t block = static_cast<dim_t>(values.at(0).size()) / kState;
+  return reference::block_matrix(kState, block, values.at(0));
+}
+
+class StationaryFeedbacks : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Structures, StationaryFeedbacks,
+                         ::testing::Values("pairs", "blocks:1", "blocks:4", "blocks:50",
+                                           "lowrank:1", "lowrank:3"));
+
+TEST_P(StationaryFeedbacks, FollowTheirMatrixFromStepToStep) {
+  const Problem problem;
+  const auto feedback = make_feedback(config_of(GetParam()), kState, 1, "layer");
+  EXPECT_FALSE(feedback->needs_jacobian());
+  const RecordingCell cell = run(*feedback, problem);
+  EXPECT_EQ(cell.finished, 1);
+  const Grid<double> exact = total_gradient(problem.e, matrix_of(GetParam(), *feedback));
+  EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), exact), kTolerance);
+}
+
+// A norm above 1 would let gradients grow without bound over long sequences. A row vector that A is
+// applied to again and again turns towards the direction that A stretches most.
+TEST_P(StationaryFeedbacks, DoNotGrow) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    const auto feedback = make_feedback(config_of(GetParam()), kState, seed, "layer");
+    const Grid<double> a = matrix_of(GetParam(), *feedback);
+    for (dim_t start = 0; start < kState; ++start) {
+      std::vector<double> v(kState);
+      v[static_cast<std::size_t>(start)] = 1.0;
+      for (int step = 0; step < 50; ++step) {
+        std::vector<double> next(kState);
+        for (dim_t i = 0; i < kState; ++i) {
+          for (dim_t j = 0; j < kState; ++j) {
+            next[static_cast<std::size_t>(j)] += v[static_cast<std::size_t>(i)] * a(i, j);
+          }
+        }
+        const double before = std::inner_product(v.begin(), v.end(), v.begin(), 0.0);
+        const double after = std::inner_product(next.begin(), next.end(), next.begin(), 0.0);
+        // The entries are rounded to float.
+        EXPECT_LE(after, before * (1.0 + 1e-5)) << GetParam() << " " << start << " " << step;
+        v = next;
+      }
+    }
+  }
+}
+
+TEST_P(StationaryFeedbacks, AreDrawnFromTheSeed) {
+  const auto matrix = [](std::uint64_t seed, const char* purpose) {
+    return matrix_of(GetParam(), *make_feedback(config_of(GetParam()), kState, seed, purpose));
+  };
+  EXPECT_EQ(matrix(1, "layer").values, matrix(1, "layer").values);
+  EXPECT_NE(matrix(1, "layer").values, matrix(2, "layer").values);
+  EXPECT_NE(matrix(1, "layer").values, matrix(1, "other layer").values);
+}
+
 // a_j = sum (g J)_j g_j / sum g_j^2 over all steps, with BPTT's g, written out.
 std::vector<double> least_squares(const Problem& problem) {
   const Grid<double> g = total_gradient(problem.e, Grid<double>(problem.jacobian));
@@ -377,7 +439,7 @@ std::string error_of(const FeedbackConfig& config) {
 TEST(FeedbackConfigErrors, NameTheKeyAndTheKnownValues) {
   EXPECT_EQ(error_of(config_of("rtrl")),
             "feedback.method = \"rtrl\" is unknown; known: bptt, ft, dsf, gated, gated:diagonal, "
-            "iterated:K, fitted, adaptive");
+            "iterated:K, fitted, adaptive, pairs, blocks:K, lowrank:K");
   EXPECT_EQ(error_of(config_of("dsf", "parallel")),
             "feedback.scan = \"parallel\" is unknown; known: auto, fused, serial, blocked, fft");
   FeedbackConfig config = config_of("dsf");
@@ -392,6 +454,12 @@ TEST(FeedbackConfigErrors, IteratedNeedsAWholeNumber) {
     EXPECT_NE(error_of(config_of(method)).find("iterated:K"), std::string::npos) << method;
   }
   EXPECT_EQ(error_of(config_of("iterated:12")), "no error");
+}
+
+TEST(FeedbackConfigErrors, BlocksAndRanksStartAtOne) {
+  for (const char* method : {"blocks:0", "lowrank:0"}) {
+    EXPECT_NE(error_of(config_of(method)).find("at least 1"), std::string::npos) << method;
+  }
 }
 
 TEST(FeedbackConfigErrors, RangeMustLieInTheUnitInterval) {

@@ -168,7 +168,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, GemmShapes,
                          });
 
 TEST(GemmThreads, BitsDoNotDependOnTheNumberOfThreads) {
-  for (const Shape shape : {Shape{300, 700, 200}, Shape{200, 150, 3000}, Shape{32, 768, 256}}) {
+  for (const Shape shape :
+       {Shape{300, 700, 200}, Shape{200, 150, 3000}, Shape{32, 768, 256}, Shape{2, 1536, 512}}) {
     for_all_modes([&](Op op_a, Op op_b, Precision precision, Into into) {
       const ThreadGuard alone(1);
       Problem one(shape, op_a, op_b, precision, into);

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "dsf/kernels/parallel.h"
 #include "dsf/layers/recurrent.h"
 #include "tests/reference/stack.h"
 
@@ -32,18 +31,6 @@ inline FeedbackConfig feedback_of(const std::string& method, const std::string& 
   return config;
 }
 
-/// Restores the number of threads.
-class ThreadCount {
- public:
-  explicit ThreadCount(int count) : before_(thread_count()) { set_thread_count(count); }
-  ~ThreadCount() { set_thread_count(before_); }
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
-
- private:
-  int before_;
-};
-
 struct FastResult {
   reference::Grid<double> y;  ///< the last layer's output
   std::vector<reference::Grid<double>> last_states;
@@ -68,7 +55,9 @@ struct FastResult {
 /// The library's layers in place of the reference's, everything else the same.
 class FastStack {
  public:
-  FastStack(const reference::Stack& stack, const FeedbackConfig& feedback, Precision precision)
+  /// `shared_work`: where all layers rebuild their gates; null: they keep them.
+  FastStack(const reference::Stack& stack, const FeedbackConfig& feedback, Precision precision,
+            const std::shared_ptr<CellWork>& shared_work = nullptr)
       : stack_(stack) {
     for (std::size_t l = 0; l < stack.layers.size(); ++l) {
       const reference::LayerSpec& spec = stack.layers[l];
@@ -76,6 +65,7 @@ class FastStack {
       layers_.push_back(std::make_unique<RecurrentLayer>(
           table_, "layer" + std::to_string(l) + ".", std::move(cell),
           make_feedback(feedback, spec.state(), 1, "diagonal")));
+      if (shared_work) layers_.back()->rebuild_gates_in(shared_work);
       for (const NamedBuffer& buffer : layers_.back()->buffers()) {
         if (!buffer.name.ends_with("feedback.diagonal")) continue;
         for (std::size_t j = 0; j < buffer.values.size(); ++j) {

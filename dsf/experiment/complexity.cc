@@ -1,0 +1,237 @@
+#include "dsf/experiment/complexity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "dsf/base/file.h"
+#include "dsf/base/log.h"
+#include "dsf/base/timer.h"
+#include "dsf/experiment/bench_layer.h"
+#include "dsf/experiment/statistics.h"
+#include "dsf/kernels/elementwise.h"
+
+namespace dsf {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr dim_t kMostRounds = 9;
+
+struct Contender {
+  const char* name;
+  const char* method;
+  const char* scan;
+};
+constexpr const char* kExact = "bptt";
+constexpr const char* kTruncated = "ft";
+constexpr std::array<Contender, 5> kContenders = {{{kExact, "bptt", "auto"},
+                                                   {kTruncated, "ft", "auto"},
+                                                   {"dsf:serial", "dsf", "serial"},
+                                                   {"dsf:blocked", "dsf", "blocked"},
+                                                   {"dsf:fft", "dsf", "fft"}}};
+
+std::optional<ScanForm> scan_form(const std::string& scan) {
+  if (scan == "serial") return ScanForm::serial;
+  if (scan == "blocked") return ScanForm::blocked;
+  if (scan == "fft") return ScanForm::fft;
+  return std::nullopt;
+}
+
+/// A scan by itself, on errors of the layer's size.
+class ScanAlone {
+ public:
+  ScanAlone(const LayerCase& shape, const LayerInputs& inputs, ScanForm form)
+      : inputs_(inputs),
+        layout_(PackedLayout::uniform(shape.steps, shape.batch)),
+        form_(form),
+        a_(shape.hidden),
+        g_(shape.rows(), shape.hidden) {
+    // As DSF's linspace: every memory from none to all.
+    for (dim_t j = 0; j < a_.size(); ++j) {
+      a_[j] = static_cast<float>(j) / static_cast<float>(a_.size());
+    }
+  }
+
+  double run() {
+    copy(inputs_.dh, g_);
+    const Timer timer;
+    reverse_scan(form_, layout_, a_.span(), work_, g_);
+    return timer.seconds();
+  }
+
+ private:
+  const LayerInputs& inputs_;
+  PackedLayout layout_;
+  ScanForm form_;
+  Buffer<float> a_;
+  Matrix g_;
+  ScanWorkspace work_;
+};
+
+/// A method's layer and, where it has one, its scan. A run gives the times of backward and scan.
+class Runner {
+ public:
+  Runner(const LayerCase& shape, const LayerInputs& inputs, const Contender& contender) {
+    FeedbackConfig feedback;
+    feedback.method = contender.method;
+    feedback.scan = contender.scan;
+    layer_ = std::make_unique<OurLayer>(shape, inputs, feedback);
+    const auto form = scan_form(contender.scan);
+    if (form) scan_ = std::make_unique<ScanAlone>(shape, inputs, *form);
+  }
+
+  PartTimes run() {
+    const double backward = layer_->run()[1];
+    return {backward, scan_ ? scan_->run() : 0.0};
+  }
+  bool has_scan() const { return scan_ != nullptr; }
+
+ private:
+  std::unique_ptr<OurLayer> layer_;
+  std::unique_ptr<ScanAlone> scan_;
+};
+
+std::vector<ComplexityPoint> measure_shape(const ComplexityShape& shape, double seconds) {
+  const LayerCase layer{"gru", shape.batch, shape.steps, shape.hidden, Precision::f32};
+  const LayerInputs inputs(layer);
+  std::vector<Runner> runners;
+  for (const Contender& contender : kContenders) runners.emplace_back(layer, inputs, contender);
+  std::vector<Contestant> contestants;
+  for (Runner& runner : runners) contestants.emplace_back([&runner] { return runner.run(); });
+  for (const Contestant& contestant : contestants) contestant();
+  const auto samples = measure_interleaved(contestants, {kMostRounds, seconds});
+
+  std::vector<ComplexityPoint> points;
+  double truncated = 0.0;
+  for (std::size_t i = 0; i < kContenders.size(); ++i) {
+    const double backward = samples[i].median(0);
+    points.push_back(
+        {kContenders[i].name, shape.batch, shape.steps, shape.hidden, backward, std::nullopt});
+    if (runners[i].has_scan()) points.back().path = samples[i].median(1);
+    if (points.back().method == kTruncated) truncated = backward;
+  }
+  for (ComplexityPoint& point : points) {
+    // Within the noise of the two there is no difference to speak of.
+    if (point.method == kExact && point.backward > truncated) {
+      point.path = point.backward - truncated;
+    }
+  }
+  return points;
+}
+
+bool is_of(const ComplexityPoint& point, const ComplexityShape& shape) {
+  return point.batch == shape.batch && point.steps == shape.steps && point.hidden == shape.hidden;
+}
+
+std::vector<ComplexityPoint> read_points(const std::filesystem::path& file) {
+  std::vector<ComplexityPoint> points;
+  if (!std::filesystem::exists(file)) return points;
+  for (const json& one : json::parse(read_file(file))) {
+    ComplexityPoint& point = points.emplace_back();
+    point.method = one.at("method").get<std::string>();
+    point.batch = one.at("batch").get<dim_t>();
+    point.steps = one.at("steps").get<dim_t>();
+    point.hidden = one.at("hidden").get<dim_t>();
+    point.backward = one.at("backward_seconds").get<double>();
+    if (one.at("path_seconds").is_number()) point.path = one.at("path_seconds").get<double>();
+  }
+  return points;
+}
+
+void write_points(const std::vector<ComplexityPoint>& points, const std::filesystem::path& file) {
+  ordered_json list = ordered_json::array();
+  for (const ComplexityPoint& point : points) list.push_back(to_json(point));
+  replace_file(file, list.dump(1) + "\n");
+}
+
+std::vector<dim_t> doublings(dim_t from, dim_t to) {
+  std::vector<dim_t> values;
+  for (dim_t value = from; value <= to; value *= 2) values.push_back(value);
+  return values;
+}
+
+}  // namespace
+
+ordered_json to_json(const ComplexityPoint& point) {
+  ordered_json json = {{"method", point.method},
+                       {"batch", point.batch},
+                       {"steps", point.steps},
+                       {"hidden", point.hidden},
+                       {"backward_seconds", point.backward}};
+  json["path_seconds"] = or_null(point.path);
+  return json;
+}
+
+std::vector<ComplexityShape> ComplexitySweep::shapes() const {
+  std::vector<ComplexityShape> all;
+  for (const dim_t length : lengths) all.push_back({batch, length, hidden});
+  for (const dim_t width : widths) {
+    const bool there =
+        width == hidden && std::find(lengths.begin(), lengths.end(), steps) != lengths.end();
+    if (!there) all.push_back({batch, steps, width});
+  }
+  return all;
+}
+
+std::vector<ComplexitySweep> complexity_sweeps(Scale scale) {
+  const dim_t grown = scale == Scale::full ? 2 : 1;
+  return {{1, 256, doublings(256, 16384 * grown), 1024, doublings(64, 1024 * grown)},
+          {128, 256, doublings(16, 256 * grown), 64, doublings(64, 1024 * grown)}};
+}
+
+std::vector<ComplexityPoint> measure_complexity(const std::vector<ComplexitySweep>& sweeps,
+                                                const std::filesystem::path& file, double seconds,
+                                                const std::function<bool()>& stop) {
+  std::vector<ComplexityPoint> stored = read_points(file);
+  std::vector<ComplexityPoint> points;
+  for (const ComplexitySweep& sweep : sweeps) {
+    for (const ComplexityShape& shape : sweep.shapes()) {
+      const auto matches = [&shape](const auto& point) { return is_of(point, shape); };
+      if (std::none_of(stored.begin(), stored.end(), matches) && !stop()) {
+        log_info(fmt::format("B={} T={} D={}", shape.batch, shape.steps, shape.hidden));
+        for (ComplexityPoint& point : measure_shape(shape, seconds)) stored.push_back(point);
+        write_points(stored, file);
+      }
+      std::copy_if(stored.begin(), stored.end(), std::back_inserter(points), matches);
+    }
+  }
+  return points;
+}
+
+std::optional<PowerFit> fit_power(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto n = static_cast<double>(x.size());
+  const auto positive = [](double value) { return value > 0.0; };
+  if (x.size() < 3 || !std::all_of(x.begin(), x.end(), positive) ||
+      !std::all_of(y.begin(), y.end(), positive)) {
+    return std::nullopt;
+  }
+  double mean_x = 0.0;
+  double mean_y = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    mean_x += std::log(x[i]) / n;
+    mean_y += std::log(y[i]) / n;
+  }
+  double xx = 0.0;
+  double xy = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += (std::log(x[i]) - mean_x) * (std::log(x[i]) - mean_x);
+    xy += (std::log(x[i]) - mean_x) * (std::log(y[i]) - mean_y);
+  }
+  PowerFit fit;
+  fit.exponent = xy / xx;
+  double squares = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double off = std::log(y[i]) - mean_y - fit.exponent * (std::log(x[i]) - mean_x);
+    squares += off * off;
+  }
+  fit.error = std::sqrt(squares / (n - 2.0) / xx);
+  return fit;
+}
+
+}  // namespace dsf

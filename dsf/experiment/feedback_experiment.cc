@@ -1,0 +1,88 @@
+#include "dsf/experiment/feedback_experiment.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace dsf {
+namespace {
+
+using Settings = std::vector<std::string>;
+
+const Settings kMethods = {"bptt",           "ft",         "dsf",
+                           "fitted",         "adaptive",   "gated",
+                           "gated:diagonal", "iterated:1", "iterated:2"};
+const Settings kCells = {"gru", "lstm", "rnn"};
+
+Settings joined(Settings first, const Settings& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+PaperModel model_of(std::string name, Settings settings, std::vector<double> rates,
+                    std::string corpus = {}) {
+  return {std::move(name),  0.0, std::move(settings), kMethods, {}, std::move(rates),
+          std::move(corpus)};
+}
+
+// Gradients of the plain rnn grow now and then: all methods are clipped alike.
+PaperModel characters(const std::string& cell, Scale scale) {
+  const Settings common = {"model.mixer=" + cell,   "data.tokenizer=char", "data.batching=blocks",
+                           "data.context=64",       "model.layers=1",      "train.clip=1",
+                           "train.schedule=cosine", "train.warmup=0.1"};
+  if (scale == Scale::quick) {
+    return model_of("char_" + cell + "_1L128",
+                    joined(common, {"model.hidden=128", "train.batch=32", "train.steps=1000",
+                                    "train.eval_every=500"}),
+                    {3e-3, 1e-2});
+  }
+  return model_of("char_" + cell + "_1L256",
+                  joined(common, {"model.hidden=256", "train.batch=64", "train.epochs=5"}),
+                  {1e-3, 3e-3, 1e-2});
+}
+
+// configs/ptb, for every cell.
+PaperModel words(const std::string& cell, dim_t layers) {
+  return model_of(
+      fmt::format("word_{}_{}L256", cell, layers),
+      {"model.mixer=" + cell, fmt::format("model.layers={}", layers), "model.hidden=256",
+       "data.tokenizer=word", "data.vocab=10001", "data.batching=sentences", "data.context=64",
+       "train.batch=128", "train.epochs=30", "train.weight_decay=1e-4", "train.schedule=step",
+       "train.milestones=[10,20]", "train.gamma=0.1"},
+      {3e-4, 1e-3, 3e-3});
+}
+
+// configs/wikitext-103/*_3L512, on the smaller text.
+PaperModel pieces(const std::string& cell, const std::string& wikitext) {
+  return model_of("wikitext_" + cell + "_3L512",
+                  {"model.mixer=" + cell, "model.layers=3", "model.hidden=512",
+                   "model.block=transformer", "data.tokenizer=bpe", "data.vocab=16000",
+                   "data.batching=blocks", "data.context=256", "train.batch=128", "train.epochs=5",
+                   "train.schedule=cosine", "train.warmup=0.1", "train.floor=0.1"},
+                  {3e-4, 1e-3, 3e-3}, wikitext);
+}
+
+PaperModel recall(dim_t gap) {
+  return model_of(fmt::format("recall_{}", gap),
+                  {"model.mixer=gru", "model.hidden=64", fmt::format("data.context={}", gap + 4),
+                   "train.batch=64", "train.steps=4000", "train.eval_every=1000"},
+                  {3e-3, 5e-3, 1e-2}, fmt::format("synthetic:recall:gap={0},min_gap={0}", gap));
+}
+
+}  // namespace
+
+PaperExperiment feedback_experiment(Scale scale, const std::string& wikitext) {
+  PaperExperiment experiment = {"feedback", "beyond", "Feedback methods", "", {}};
+  auto& models = experiment.models;
+  for (const std::string& cell : kCells) models.push_back(characters(cell, scale));
+  if (scale == Scale::quick) return experiment;
+  for (const dim_t layers : {1, 3}) {
+    for (const std::string& cell : kCells) models.push_back(words(cell, layers));
+  }
+  for (const dim_t gap : {16, 64, 256, 1024}) models.push_back(recall(gap));
+  if (wikitext.empty()) return experiment;
+  for (const std::string& cell : kCells) models.push_back(pieces(cell, wikitext));
+  return experiment;
+}
+
+}  // namespace dsf

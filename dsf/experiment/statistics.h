@@ -1,0 +1,28 @@
+#pragma once
+
+// Numbers of several runs as one cell of a table.
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dsf {
+
+struct Statistics {
+  double mean = 0.0;
+  double deviation = 0.0;  ///< of a single value (n - 1); 0 for one value
+};
+
+/// Nothing where there is no value.
+std::optional<Statistics> statistics_of(const std::vector<double>& values);
+
+/// "12.34", "12.34 ± 0.05" where there are several values, "-" where there is none.
+std::string cell(const std::optional<Statistics>& value);
+std::string cell(const std::optional<double>& value, int digits);
+
+nlohmann::ordered_json or_null(const std::optional<double>& value);
+
+std::optional<double> ratio(const std::optional<double>& a, const std::optional<double>& b);
+
+}  // namespace dsf

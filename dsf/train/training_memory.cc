@@ -1,0 +1,55 @@
+#include "dsf/train/training_memory.h"
+
+#include <algorithm>
+
+#include "dsf/data/batcher.h"
+#include "dsf/model/step_memory.h"
+
+namespace dsf {
+namespace {
+
+// The program itself, its libraries, the code oneDNN generates and the stacks of its threads.
+constexpr double kProgramBytes = 16e6;
+
+double step_bytes(const RunConfig& config, dim_t vocab, const BatchShape& shape) {
+  return kProgramBytes +
+         step_memory(config.model, config.feedback, vocab, shape, precision_of(config.train));
+}
+
+BatchShape largest_batch(const RunConfig& config, const Dataset& data) {
+  Batcher batcher(data.train, parse_batching(config.data.batching), config.data.context,
+                  config.train.batch, data.tokenizer->bos(),
+                  static_cast<std::uint64_t>(config.train.seed), true);
+  BatchShape shape{0, 0, 0, true};
+  TokenBatch batch;
+  for (dim_t i = 0; i < batcher.batches_per_epoch(); ++i) {
+    batcher.next(batch);
+    shape.rows = std::max(shape.rows, batch.tokens());
+    shape.batch = std::max(shape.batch, batch.layout.batch());
+    shape.steps = std::max(shape.steps, batch.layout.steps());
+    shape.uniform = shape.uniform && batch.layout.is_uniform();
+  }
+  return shape;
+}
+
+double split_bytes(const Split& split) {
+  return static_cast<double>(split.tokens.size() * sizeof(token_t) +
+                             split.line_starts.size() * sizeof(dim_t));
+}
+
+}  // namespace
+
+MemoryEstimate estimate_training_memory(const RunConfig& config, const Dataset& data) {
+  const double text = split_bytes(data.train) + split_bytes(data.valid) + split_bytes(data.test);
+  return {text + step_bytes(config, data.tokenizer->vocab_size(), largest_batch(config, data)),
+          false};
+}
+
+MemoryEstimate estimate_training_memory(const RunConfig& config, dim_t vocab) {
+  const dim_t rows = config.train.batch * config.data.context;
+  const bool uniform = config.data.batching != "sentences";
+  return {step_bytes(config, vocab, {rows, config.train.batch, config.data.context, uniform}),
+          true};
+}
+
+}  // namespace dsf

@@ -1,0 +1,102 @@
+// The estimate of `dsf info` beside what a training really took.
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/program.h"
+#include "tests/support/small_text.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+using nlohmann::json;
+using Words = std::vector<std::string>;
+
+struct MemoryCase {
+  const char* name;
+  Words settings;
+};
+
+class TrainingMemory : public ::testing::TestWithParam<MemoryCase> {
+ protected:
+  // Enough words for a whole batch of each case.
+  TrainingMemory() { directory_.write("text.txt", small_text(4000)); }
+
+  ProgramResult run(Words words) const {
+    for (const std::string& setting : GetParam().settings) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    words.insert(words.end(), {"--data", directory_ / "text.txt"});
+    return run_dsf(words);
+  }
+
+  double measured_mb() const {
+    const ProgramResult trained =
+        run({"train", "--out", directory_ / "run", "--steps", "2", "--quiet"});
+    EXPECT_EQ(trained.exit_code, 0) << trained.err;
+    std::istringstream lines(slurp(directory_ / "run/log.jsonl"));
+    json last;
+    for (std::string line; std::getline(lines, line);) last = json::parse(line);
+    return last.at("peak_mb").get<double>();
+  }
+
+  double estimated_mb() const {
+    directory_.write("empty.toml", "");
+    const ProgramResult info = run({"info", "--config", directory_ / "empty.toml", "--json"});
+    EXPECT_EQ(info.exit_code, 0) << info.err;
+    return json::parse(info.out).at("peak_mb").get<double>();
+  }
+
+  TempDirectory directory_;
+};
+
+const std::vector<MemoryCase> kCases = {
+    {"SmallGru", {"model.hidden=64", "train.batch=16", "train.precision=f32"}},
+    {"Sentences", {"model.hidden=512", "model.layers=2", "train.batch=512", "train.precision=f32"}},
+    {"IteratedLstm",
+     {"model.mixer=lstm", "model.hidden=256", "train.batch=64", "data.batching=blocks",
+      "data.context=64", "feedback.method=iterated:1", "train.precision=f32"}},
+    {"TransformerBlocks",
+     {"model.mixer=gru", "model.hidden=512", "model.layers=3", "model.block=transformer",
+      "train.batch=32", "data.batching=blocks", "data.context=64", "train.precision=f32"}},
+    {"RebuiltGates",
+     {"model.mixer=gru", "model.hidden=256", "model.layers=4", "model.recompute=true",
+      "train.batch=64", "data.batching=blocks", "data.context=64", "train.precision=f32"}},
+    {"Attention",
+     {"model.mixer=attention", "model.hidden=256", "model.layers=2", "model.block=transformer",
+      "train.batch=32", "data.batching=blocks", "data.context=64", "train.precision=f32"}},
+    {"Ema",
+     {"model.mixer=ema", "model.hidden=256", "model.layers=2", "model.block=transformer",
+      "train.batch=32", "data.batching=blocks", "data.context=64", "train.precision=f32"}},
+    {"Rounded",
+     {"model.mixer=gru", "model.hidden=256", "model.layers=3", "train.batch=64",
+      "data.batching=blocks", "data.context=64", "train.precision=bf16"}},
+};
+INSTANTIATE_TEST_SUITE_P(Cases, TrainingMemory, ::testing::ValuesIn(kCases),
+                         [](const auto& suite) { return std::string(suite.param.name); });
+
+// What is promised of the estimate: 15 %.
+TEST_P(TrainingMemory, EstimateIsWithinFifteenPercent) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own memory is several times that of the program";
+#endif
+  const double measured = measured_mb();
+  const double estimated = estimated_mb();
+  EXPECT_NEAR(estimated / measured, 1.0, 0.15) << estimated << " MB, measured " << measured;
+}
+
+TEST(TrainingMemoryBound, IsGivenWithoutText) {
+  const TempDirectory directory;
+  directory.write("small.toml", "[data]\nvocab = 50\n");
+  const ProgramResult info = run_dsf({"info", "--config", directory / "small.toml", "--json"});
+  ASSERT_EQ(info.exit_code, 0) << info.err;
+  const json report = json::parse(info.out);
+  EXPECT_GT(report.at("peak_mb").get<double>(), 0.0);
+  EXPECT_NE(report.at("peak_mb_is").get<std::string>().find("upper bound"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dsf

@@ -1,0 +1,101 @@
+#include "dsf/experiment/complexity.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+TEST(PowerFit, FindsTheExponentOfAPower) {
+  const std::vector<double> x = {2, 4, 8, 16};
+  std::vector<double> y;
+  for (const double value : x) y.push_back(3.0 * std::pow(value, 1.7));
+  const auto fit = fit_power(x, y);
+  ASSERT_TRUE(fit);
+  EXPECT_NEAR(fit->exponent, 1.7, 1e-12);
+  EXPECT_NEAR(fit->error, 0.0, 1e-12);
+}
+
+// log2 x = 1, 2, 3 and log2 y = 0, 3, 0: the line is level at 1, off by -1, 2, -1. Residual
+// variance 6 / (3 - 2), spread of x 2: a standard error of sqrt(3).
+TEST(PowerFit, ErrorIsThatOfTheSlope) {
+  const auto fit = fit_power({2, 4, 8}, {1, 8, 1});
+  ASSERT_TRUE(fit);
+  EXPECT_NEAR(fit->exponent, 0.0, 1e-12);
+  EXPECT_NEAR(fit->error, std::sqrt(3.0), 1e-12);
+}
+
+TEST(PowerFit, NeedsThreePositivePoints) {
+  EXPECT_FALSE(fit_power({1, 2}, {1, 2}));
+  EXPECT_FALSE(fit_power({1, 2, 4}, {1, 0, 2}));
+}
+
+const ComplexitySweep kSweep = {2, 8, {4, 8, 16, 32}, 4, {8, 16, 24}};
+
+// Made-up times: serial 1 a step; the FFT dips below it at 8, and again at the end.
+std::vector<ComplexityPoint> made_up_points() {
+  std::vector<ComplexityPoint> points;
+  const std::vector<double> fft = {9.0, 7.0, 17.0, 30.0};
+  for (std::size_t i = 0; i < fft.size(); ++i) {
+    const dim_t steps = kSweep.lengths[i];
+    points.push_back({"dsf:serial", 2, steps, 8, 1.0, static_cast<double>(steps)});
+    points.push_back({"dsf:fft", 2, steps, 8, 1.0, fft[i]});
+    points.push_back({"ft", 2, steps, 8, 1.0, std::nullopt});
+  }
+  return points;
+}
+
+TEST(Complexity, CrossoverIsWhereTheFftIsFasterAndStaysSo) {
+  EXPECT_EQ(fft_crossover(made_up_points(), kSweep, "dsf:serial"), 32);
+  std::vector<ComplexityPoint> slow = made_up_points();
+  for (ComplexityPoint& point : slow) {
+    if (point.method == "dsf:fft") point.path = 1e3;
+  }
+  EXPECT_FALSE(fft_crossover(slow, kSweep, "dsf:serial"));
+  const Table table = crossover_table({kSweep}, slow);
+  EXPECT_EQ(table.rows()[0],
+            (std::vector<std::string>{"dsf:serial", "2", "8", "4 .. 32", "none of these"}));
+  EXPECT_EQ(table.rows()[1][3], "none") << "nothing was measured of the blocked form";
+}
+
+TEST(Complexity, TableHasTheMeasuredExponentBesideThePapers) {
+  const Table table = exponent_table({kSweep}, made_up_points());
+  ASSERT_EQ(table.rows().size(), 5U);
+  EXPECT_EQ(table.rows()[1][0], "DSF serial");
+  EXPECT_EQ(table.rows()[1][2], "1.00 ± 0.00");
+  EXPECT_EQ(table.rows()[1][3], "1");
+  EXPECT_EQ(table.rows()[0][2], "-") << "nothing was measured";
+}
+
+TEST(Complexity, EveryShapeIsMeasuredOnceAndKept) {
+  const TempDirectory directory;
+  const ComplexitySweep sweep = {2, 8, {4, 8, 16}, 4, {8, 16, 24}};
+  EXPECT_EQ(sweep.shapes().size(), 5U) << "T=4, D=8 is in both lists";
+  int asked = 0;
+  const auto go_on = [&asked] {
+    ++asked;
+    return false;
+  };
+  const auto points = measure_complexity({sweep}, directory / "times.json", 0.0, go_on);
+  EXPECT_EQ(points.size(), 5U * 5U);
+  EXPECT_EQ(asked, 5);
+  for (const ComplexityPoint& point : points) {
+    EXPECT_GT(point.backward, 0.0);
+    if (point.method.starts_with("dsf")) {
+      EXPECT_GT(point.path.value(), 0.0) << point.method;
+    } else if (point.method == "ft") {
+      EXPECT_FALSE(point.path);
+    }
+  }
+  const auto again = measure_complexity({sweep}, directory / "times.json", 0.0, go_on);
+  EXPECT_EQ(asked, 5) << "nothing was left to measure";
+  EXPECT_EQ(complexity_json({sweep}, again), complexity_json({sweep}, points));
+  EXPECT_FALSE(complexity_figures({sweep}, points).empty());
+}
+
+}  // namespace
+}  // namespace dsf

@@ -1,0 +1,141 @@
+#include "dsf/experiment/feedback_experiment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "dsf/base/error.h"
+#include "dsf/experiment/step_time.h"
+#include "dsf/model/language_model.h"
+#include "tests/support/small_text.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+int never() { return 0; }
+
+TEST(FeedbackExperiment, HasEveryCellAndMethodInBothScales) {
+  for (const Scale scale : {Scale::quick, Scale::full}) {
+    std::set<std::string> cells;
+    std::set<std::string> names;
+    for (const PaperModel& model : feedback_experiment(scale, "wikitext").models) {
+      EXPECT_TRUE(names.insert(model.name).second) << model.name << " names two models";
+      std::vector<Assignment> assignments;
+      for (const std::string& text : model.settings) assignments.push_back(parse_assignment(text));
+      const RunConfig config = with_assignments(RunConfig(), assignments);
+      cells.insert(config.model.mixer);
+      for (const std::string& method : model.methods) {
+        FeedbackConfig feedback;
+        feedback.method = method;
+        EXPECT_GT(count_parameters(config.model, feedback, 50), 0) << model.name << method;
+      }
+      EXPECT_EQ(model.methods.size(), 9U);
+      EXPECT_GE(model.rates.size(), 2U) << "the same choice of rates for all methods";
+    }
+    EXPECT_EQ(cells, (std::set<std::string>{"gru", "lstm", "rnn"}));
+  }
+}
+
+TEST(FeedbackExperiment, WikitextIsLeftOutWhereItIsNotGiven) {
+  for (const PaperModel& model : feedback_experiment(Scale::full, "").models) {
+    EXPECT_FALSE(model.name.starts_with("wikitext")) << model.name;
+  }
+}
+
+class TinyFeedbackGrid : public ::testing::Test {
+ protected:
+  TinyFeedbackGrid() {
+    reproduction_.experiment = feedback_experiment(Scale::quick, "");
+    reproduction_.experiment.models.resize(1);
+    reproduction_.experiment.models[0].methods = {"bptt", "ft", "adaptive"};
+    reproduction_.out = directory_ / "grid";
+    for (const std::string& setting :
+         {"data.corpus=" + directory_.write("text.txt", small_text(120)).string(),
+          std::string("model.hidden=8"), std::string("train.steps=4"),
+          std::string("train.eval_every=2"), std::string("train.batch=4"),
+          std::string("data.context=8"), std::string("train.threads=1")}) {
+      reproduction_.assignments.push_back(parse_assignment(setting));
+    }
+  }
+
+  const PaperModel& model() const { return reproduction_.experiment.models[0]; }
+
+  TempDirectory directory_;
+  Reproduction reproduction_;
+};
+
+TEST_F(TinyFeedbackGrid, EachMethodTakesTheRateThatIsBestForSeedOne) {
+  reproduction_.seeds = 2;
+  const auto models = run_reproduction(reproduction_, never);
+  for (const MethodRuns& runs : models[0].methods) {
+    ASSERT_EQ(runs.tuning.size(), model().rates.size());
+    ASSERT_TRUE(runs.rate);
+    for (const auto& [rate, perplexity] : runs.tuning) {
+      EXPECT_GE(perplexity, runs.tuning.at(*runs.rate)) << runs.method << " " << rate;
+    }
+    ASSERT_EQ(runs.runs.size(), 2U);
+    EXPECT_EQ(runs.runs[0].best_perplexity, runs.tuning.at(*runs.rate));
+    EXPECT_NE(runs.runs[1].best_perplexity, runs.runs[0].best_perplexity) << "two seeds";
+  }
+}
+
+TEST_F(TinyFeedbackGrid, AGivenRateIsTheOnlyOne) {
+  reproduction_.assignments.push_back(parse_assignment("train.lr=0.02"));
+  const auto models = run_reproduction(reproduction_, never);
+  for (const MethodRuns& runs : models[0].methods) {
+    EXPECT_FALSE(runs.rate) << runs.method;
+    ASSERT_EQ(runs.runs.size(), 1U);
+    EXPECT_EQ(read_run_config(runs.runs[0].root).train.lr, 0.02);
+  }
+}
+
+TEST_F(TinyFeedbackGrid, RowsHaveGapTestAndStepTimeAndAreReadBackAtNoCost) {
+  const auto models = run_reproduction(reproduction_, never);
+  const auto rows = feedback_rows(reproduction_, models, never);
+  ASSERT_EQ(rows.size(), 3U);
+  for (const FeedbackRow& row : rows) {
+    ASSERT_TRUE(row.validation && row.test && row.gap && row.test_gap && row.step_time);
+    EXPECT_NEAR(*row.gap, row.validation->mean / rows[0].validation->mean - 1.0, 1e-12);
+    EXPECT_GT(*row.step_time, 0.0);
+  }
+  EXPECT_EQ(*rows[0].gap, 0.0) << "BPTT beside itself";
+  EXPECT_EQ(*rows[1].step_time, 1.0) << "FT-BPTT beside itself";
+
+  const json report = json::parse(feedback_json(reproduction_.experiment, rows));
+  EXPECT_EQ(report["rows"][2]["method"], "adaptive");
+  EXPECT_EQ(report["rows"][2]["tuning"].size(), model().rates.size());
+  EXPECT_THAT(feedback_table(rows).to_markdown(), HasSubstr("FT-BPTT"));
+  EXPECT_EQ(feedback_figure(model().name, rows).curves.size(), 3U);
+  EXPECT_EQ(curve_figures(models)[0].figure.curves[0].x.size(), 2U) << "an evaluation a point";
+
+  // All of it was kept: where nothing may be measured, nothing is missing.
+  const auto stopped = [] { return SIGTERM; };
+  const auto again =
+      feedback_rows(reproduction_, run_reproduction(reproduction_, stopped), stopped);
+  EXPECT_EQ(feedback_json(reproduction_.experiment, again),
+            feedback_json(reproduction_.experiment, rows));
+}
+
+TEST_F(TinyFeedbackGrid, ADivergedRunIsNotTriedAgain) {
+  reproduction_.experiment.models[0].methods = {"bptt"};
+  reproduction_.experiment.models[0].rates = {0.01, 1e30};
+  const auto models = run_reproduction(reproduction_, never);
+  EXPECT_EQ(models[0].methods[0].rate, 0.01);
+  EXPECT_FALSE(models[0].methods[0].tuning.contains(1e30));
+  bool asked = false;
+  run_reproduction(reproduction_, [&asked] {
+    asked = true;
+    return 0;
+  });
+  EXPECT_FALSE(asked) << "a run that starts asks whether to stop";
+}
+
+}  // namespace
+}  // namespace dsf
