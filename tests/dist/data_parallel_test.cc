@@ -10,10 +10,9 @@ namespace dsf {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // The ranks sum the same numbers in another order, a relative difference of a few 2^-24 a step;
-// 50 steps of a model of this size let it grow to about 1e-6.
+// 50 steps of a model of this size let it grow to less than 1e-6.
 constexpr double kSame = 1e-5;
 
 class DataParallel : public ParallelRuns {
@@ -34,7 +33,7 @@ TEST_F(DataParallel, AnyNumberOfRanksHasTheLossesOfOne) {
   DSF_NEEDS_RANKS();
   const Words settings = {"data.batching=sentences", "train.steps=50"};
   for (const int ranks : {1, 2, 3, 4}) {
-    train_on(ranks, "on" + std::to_string(ranks), settings);
+    ASSERT_NO_FATAL_FAILURE(train_on(ranks, "on" + std::to_string(ranks), settings));
     EXPECT_EQ(log_of("on" + std::to_string(ranks))[0]["ranks"], ranks);
   }
   for (const char* run : {"on2", "on3", "on4"}) expect_same_losses(run, "on1");
@@ -43,29 +42,29 @@ TEST_F(DataParallel, AnyNumberOfRanksHasTheLossesOfOne) {
 TEST_F(DataParallel, CarriedStatesBelongToTheRowsOfTheBatch) {
   DSF_NEEDS_RANKS();
   const Words settings = {"data.batching=stream", "train.steps=50", "model.mixer=lstm"};
-  train_on(1, "on1", settings);
-  train_on(3, "on3", settings);
+  ASSERT_NO_FATAL_FAILURE(train_on(1, "on1", settings));
+  ASSERT_NO_FATAL_FAILURE(train_on(3, "on3", settings));
   expect_same_losses("on3", "on1");
 }
 
 TEST_F(DataParallel, ShardedMomentsMakeTheSameUpdates) {
   DSF_NEEDS_RANKS();
   const Words settings = {"data.batching=blocks", "train.steps=50"};
-  train_on(1, "whole", settings);
-  train_on(3, "shards", settings, {"--shard-optimizer"});
+  ASSERT_NO_FATAL_FAILURE(train_on(1, "whole", settings));
+  ASSERT_NO_FATAL_FAILURE(train_on(3, "shards", settings, {"--shard-optimizer"}));
   expect_same_losses("shards", "whole");
 }
 
 TEST_F(DataParallel, CheckpointOfTwoRanksGoesOnWithOneAndThree) {
   DSF_NEEDS_RANKS();
   const Words settings = {"data.batching=stream", "train.steps=50"};
-  train_on(2, "straight", settings);
+  ASSERT_NO_FATAL_FAILURE(train_on(2, "straight", settings));
   // Stopped and resumed with other numbers of ranks, and moments in shards on the way.
   const Words first = {"data.batching=stream", "train.steps=30"};
   for (const int ranks : {1, 3}) {
     const std::string run = "then" + std::to_string(ranks);
-    train_on(2, run, first, {"--shard-optimizer"});
-    train_on(ranks, run, {"train.steps=50"}, {"--resume"});
+    ASSERT_NO_FATAL_FAILURE(train_on(2, run, first, {"--shard-optimizer"}));
+    ASSERT_NO_FATAL_FAILURE(train_on(ranks, run, {"train.steps=50"}, {"--resume"}));
     const std::vector<double> resumed = losses_of(run);
     const std::vector<double> straight = losses_of("straight");
     EXPECT_NEAR(resumed.back(), straight.back(), kSame * straight.back());
@@ -77,16 +76,16 @@ TEST_F(DataParallel, CheckpointOfTwoRanksGoesOnWithOneAndThree) {
 TEST_F(DataParallel, CompressedGradientsTrainAsWell) {
   DSF_NEEDS_RANKS();
   const Words settings = {"data.batching=sentences", "train.steps=50"};
-  train_on(2, "exact", settings);
+  ASSERT_NO_FATAL_FAILURE(train_on(2, "exact", settings));
   Words compressed = settings;
   compressed.emplace_back("train.compress_gradients=true");
-  train_on(2, "rounded", compressed);
+  ASSERT_NO_FATAL_FAILURE(train_on(2, "rounded", compressed));
   const std::vector<double> exact = losses_of("exact");
   const std::vector<double> rounded = losses_of("rounded");
   ASSERT_EQ(exact.size(), rounded.size());
   EXPECT_NE(exact.back(), rounded.back()) << "nothing was rounded";
-  // A gradient is off by 2^-9 of itself at the most, and makes up for it in the next step.
-  EXPECT_NEAR(rounded.back(), exact.back(), std::ldexp(1.0, -9) * 4.0 * exact.back());
+  // A gradient is off by 2^-8 of itself at the most, and makes up for it in the next step.
+  EXPECT_NEAR(rounded.back(), exact.back(), std::ldexp(exact.back(), -8));
 }
 
 TEST_F(DataParallel, OneRankSpeaksAndWrites) {

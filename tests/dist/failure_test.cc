@@ -54,9 +54,9 @@ class RankFailure : public ParallelRuns {
   /// Signals `rank`; the job must end by itself, not with 0, with a message that has `message` in
   /// it, and leave a checkpoint that loads.
   void expect_end(const std::string& run, int rank, int signal, const std::string& message) {
-    start(run);
+    ASSERT_NO_FATAL_FAILURE(start(run));
     const Timer timer;
-    signal_rank(rank, signal);
+    ASSERT_NO_FATAL_FAILURE(signal_rank(rank, signal));
     EXPECT_NE(wait_for(mpirun_), 0);
     EXPECT_LT(timer.seconds(), kEndSeconds);
     EXPECT_THAT(errors(run), HasSubstr(message));
@@ -78,8 +78,8 @@ TEST_F(RankFailure, StoppedRankIsFoundByTheWatchdogAndNamed) {
 
 TEST_F(RankFailure, SigtermToAnyRankSavesOnceAndEndsAll) {
   DSF_NEEDS_RANKS();
-  start("run");
-  signal_rank(2, SIGTERM);
+  ASSERT_NO_FATAL_FAILURE(start("run"));
+  ASSERT_NO_FATAL_FAILURE(signal_rank(2, SIGTERM));
   EXPECT_EQ(wait_for(mpirun_), 0) << errors("run");
   const auto log = log_of("run");
   EXPECT_EQ(log.back()["event"], "interrupted");
