@@ -50,15 +50,12 @@ Assignment assignment_of(const Field& field, const toml::node& node, std::string
   return {&field, std::move(*value), std::move(origin)};
 }
 
-toml::table parse_file(const std::filesystem::path& path) {
-  if (!std::filesystem::is_regular_file(path)) {
-    throw ConfigError(fmt::format("{}: there is no such configuration file", path.string()));
-  }
+toml::table parse_text(const std::string& text, const std::string& name) {
   try {
-    return toml::parse(read_file(path), path.string());
+    return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: not valid TOML: {}", path.string(),
-                                  error.source().begin.line, error.description()));
+    throw ConfigError(fmt::format("{}:{}: not valid TOML: {}", name, error.source().begin.line,
+                                  error.description()));
   }
 }
 
@@ -81,10 +78,17 @@ bool asks_for_nothing(const Assignment& assignment) {
 }  // namespace
 
 std::vector<Assignment> read_config_file(const std::filesystem::path& path) {
-  const toml::table document = parse_file(path);
+  if (!std::filesystem::is_regular_file(path)) {
+    throw ConfigError(fmt::format("{}: there is no such configuration file", path.string()));
+  }
+  return parse_config(read_file(path), path.string());
+}
+
+std::vector<Assignment> parse_config(const std::string& text, const std::string& name) {
+  const toml::table document = parse_text(text, name);
   std::vector<Assignment> assignments;
   for (const auto& [section, content] : document) {
-    const std::string origin = origin_of(path.string(), content.source());
+    const std::string origin = origin_of(name, content.source());
     const toml::table* table = content.as_table();
     if (table == nullptr) {
       throw ConfigError(
@@ -93,7 +97,7 @@ std::vector<Assignment> read_config_file(const std::filesystem::path& path) {
     }
     if (table->empty()) continue;
     for (const auto& [key, node] : *table) {
-      const std::string place = origin_of(path.string(), node.source());
+      const std::string place = origin_of(name, node.source());
       assignments.push_back(
           assignment_of(find_field(section.str(), key.str(), place), node, place));
     }
