@@ -37,6 +37,7 @@ const std::vector<ConfigFlag> kFlags = {
     {"--seed", "train.seed"},
     {"--threads", "train.threads"},
     {"--precision", "train.precision"},
+    {"--on-nan", "train.on_nan"},
 };
 
 void print_summary(const RunSummary& summary, const std::string& out) {
@@ -65,7 +66,7 @@ void run_train(const TrainOptions& options) {
   TrainObserver silent;
   ProgressDisplay display;
   TrainObserver& observer = options.quiet ? silent : display;
-  const RunSummary summary = run_training(request, observer, InterruptGuard::signal_seen);
+  const RunSummary summary = run_training(request, observer, InterruptGuard::next_request);
   clear_live_line();
   print_summary(summary, options.out);
 }

@@ -26,8 +26,9 @@ RunConfig requested_config(const RunRequest& request) {
 }
 
 Dataset load_data(const RunRequest& request, const RunConfig& config) {
-  std::optional<std::filesystem::path> tokenizer;
-  if (request.resume) tokenizer = RunPaths{request.out}.tokenizer();
+  std::optional<std::filesystem::path> tokenizer = RunPaths{request.out}.tokenizer();
+  // A run that died while it started may have none yet; the same text gives the same one.
+  if (!request.resume || !std::filesystem::exists(*tokenizer)) tokenizer.reset();
   return load_dataset(config.data, static_cast<std::uint64_t>(config.train.seed), tokenizer);
 }
 
@@ -56,14 +57,15 @@ RunSummary run_training(const RunRequest& request, TrainObserver& observer,
                       static_cast<std::uint64_t>(config.train.seed));
   Trainer trainer(config, data, model, paths);
   if (request.resume) trainer.restore();
+  trainer.require_space();
 
   // From here on files change.
   if (!request.resume) {
     make_run_directory(paths);
     if (!lock) lock.emplace(paths.root);
-    data.tokenizer->save(paths.tokenizer());
   }
   replace_file(paths.config(), to_toml(config));
+  if (!std::filesystem::exists(paths.tokenizer())) data.tokenizer->save(paths.tokenizer());
   return trainer.run(observer, stop);
 }
 
