@@ -15,7 +15,7 @@ SOURCES := git ls-files --cached --others --exclude-standard
 EXISTING := while IFS= read -r f; do [ -f "$$f" ] && printf '%s\0' "$$f"; done; true
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check-long bench bench-peers format lint install clean
+.PHONY: help run build test check-long fuzz bench bench-peers format lint install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,8 +31,20 @@ build: ## the program, build/dsf
 test: build-tests ## all tests but the long ones
 	$(CTEST) -LE '^long$$'
 
-check-long: build-tests ## the tests that take minutes to hours
-	$(CTEST) -L '^long$$'
+# The figures of docs/reliability.md are collected while the tests run, and shown at the end.
+FIGURES := $(abspath $(BUILD))/reliability.txt
+check-long: build-tests ## the tests that take minutes to hours, and FUZZ_SECONDS of each fuzz target
+	@rm -f $(FIGURES)
+	DSF_FIGURES=$(FIGURES) $(CTEST) -L '^long$$'
+	@$(MAKE) --no-print-directory fuzz
+	@cat $(FIGURES)
+
+FUZZ_SECONDS ?= 600
+fuzz: ## run the fuzz targets, each for FUZZ_SECONDS (600)
+	@$(SETUP) build fuzz
+	@cmake --preset fuzz --log-level=WARNING >/dev/null
+	@cmake --build build-fuzz
+	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: build-tests
 build-tests:
@@ -68,4 +80,4 @@ install: build ## install under PREFIX (/usr/local)
 	cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 clean: ## remove the build directories
-	rm -rf build build-debug build-asan build-tsan
+	rm -rf build build-debug build-asan build-tsan build-fuzz

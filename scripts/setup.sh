@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the named groups need and that are not there yet.
 #
-#   scripts/setup.sh [build] [test] [bench] [lint] [mpi] [peers]        no name: build
+#   scripts/setup.sh [build] [test] [bench] [lint] [fuzz] [mpi] [peers]        no name: build
 #
 # Silent when nothing is missing. DSF_SETUP=skip turns it off.
 set -euo pipefail
@@ -24,9 +24,10 @@ packages_of() {
     test) echo libgtest-dev libgmock-dev libbenchmark-dev ;;
     bench) echo libbenchmark-dev ;;
     lint) echo clang-format clang-tidy libomp-dev ;;  # libomp-dev: omp.h for clang's parser
+    fuzz) echo clang libclang-rt-14-dev libomp-dev ;;
     mpi) echo libopenmpi-dev openmpi-bin ;;
     peers) echo python3-torch libopenblas0-pthread libopenblas0-openmp ;;  # to compare with
-    *) fail "unknown group '$1'; the groups are build, test, bench, lint, mpi, peers" ;;
+    *) fail "unknown group '$1'; the groups are build, test, bench, lint, fuzz, mpi, peers" ;;
   esac
 }
 
