@@ -15,7 +15,7 @@ SOURCES := git ls-files --cached --others --exclude-standard
 EXISTING := while IFS= read -r f; do [ -f "$$f" ] && printf '%s\0' "$$f"; done; true
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check-long bench bench-peers format lint install package clean
+.PHONY: help run build test check-long fuzz bench bench-peers format lint install package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,9 +31,21 @@ build: ## the program, build/dsf
 test: build-tests ## all tests but the long ones
 	$(CTEST) -LE '^long$$'
 
-check-long: build-tests ## the tests that take minutes to hours, and the page in a browser
+# The figures of docs/reliability.md are collected while the tests run, and shown at the end.
+FIGURES := $(abspath $(BUILD))/reliability.txt
+check-long: build-tests ## the tests that take minutes to hours, the page in a browser, the fuzz targets
 	@$(SETUP) browser
-	$(CTEST) -L '^(long|browser)$$'
+	@rm -f $(FIGURES)
+	DSF_FIGURES=$(FIGURES) $(CTEST) -L '^(long|browser)$$'
+	@$(MAKE) --no-print-directory fuzz
+	@cat $(FIGURES)
+
+FUZZ_SECONDS ?= 600
+fuzz: ## run the fuzz targets, each for FUZZ_SECONDS (600)
+	@$(SETUP) build fuzz
+	@cmake --preset fuzz --log-level=WARNING >/dev/null
+	@cmake --build build-fuzz
+	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: build-tests
 build-tests:
@@ -74,4 +86,4 @@ package: build ## a Debian package of the program, in build/
 	@ls $(BUILD)/dsf_*.deb
 
 clean: ## remove the build directories
-	rm -rf build build-debug build-asan build-tsan
+	rm -rf build build-debug build-asan build-tsan build-fuzz

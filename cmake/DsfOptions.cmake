@@ -5,6 +5,7 @@ find_package(benchmark CONFIG QUIET)
 
 option(DSF_BUILD_TESTS "Build the tests (needs GoogleTest)" "${GTest_FOUND}")
 option(DSF_BUILD_BENCH "Build the kernel benchmarks (needs Google Benchmark)" "${benchmark_FOUND}")
+option(DSF_BUILD_FUZZERS "Build the fuzz targets (needs clang; preset fuzz)" OFF)
 option(DSF_WERROR "Treat compiler warnings as errors" OFF)
 option(DSF_WITH_MPI "Train on several machines through MPI" OFF)
 set(DSF_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")

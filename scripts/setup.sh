@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the named groups need and that are not there yet.
 #
-#   scripts/setup.sh [build] [test] [browser] [bench] [lint] [package] [mpi] [peers]    no name: build
+#   scripts/setup.sh [build] [test] [browser] [bench] [lint] [fuzz] [package] [mpi] [peers]    no name: build
 #
 # Silent when nothing is missing. DSF_SETUP=skip turns it off.
 set -euo pipefail
@@ -29,10 +29,11 @@ packages_of() {
     browser) echo chromium chromium-driver python3 fonts-dejavu-core ;;  # to look at the page with
     bench) echo libbenchmark-dev ;;
     lint) echo clang-format clang-tidy libomp-dev ;;  # libomp-dev: omp.h for clang's parser
+    fuzz) echo clang libclang-rt-14-dev libomp-dev ;;
     package) echo dpkg-dev file ;;
     mpi) echo libopenmpi-dev openmpi-bin ;;
     peers) echo python3-torch libopenblas0-pthread libopenblas0-openmp ;;  # to compare with
-    *) fail "unknown group '$1'; the groups are build, test, browser, bench, lint, package, mpi, peers" ;;
+    *) fail "unknown group '$1'; the groups are build, test, browser, bench, lint, fuzz, package, mpi, peers" ;;
   esac
 }
 

@@ -40,6 +40,7 @@ const std::vector<ConfigFlag> kFlags = {
     {"--threads", "train.threads"},
     {"--precision", "train.precision"},
     {"--tensorboard", "train.tensorboard"},
+    {"--on-nan", "train.on_nan"},
 };
 
 void print_summary(const RunSummary& summary, const std::string& out) {
@@ -72,7 +73,7 @@ void run_train(const TrainOptions& options) {
     TrainObserver silent;
     ProgressDisplay display;
     TrainObserver& observer = options.quiet ? silent : display;
-    const RunSummary summary = run_training(request, observer, InterruptGuard::signal_seen, ranks);
+    const RunSummary summary = run_training(request, observer, InterruptGuard::next_request, ranks);
     if (!ranks.leads()) return;
     clear_live_line();
     print_summary(summary, options.out);

@@ -4,21 +4,18 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <functional>
-#include <span>
 
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/base/log.h"
 #include "dsf/data/bpe_tokenizer.h"
+#include "dsf/data/split_file.h"
 
 namespace dsf {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kMagic = "dsf-tokens-1";
 
 std::string key_of(std::string_view what, std::string_view text) {
   Hasher hasher;
@@ -41,56 +38,10 @@ void keep(const fs::path& file, const std::function<void(const fs::path&)>& writ
   }
 }
 
-// --- a split on disk: magic, Header, tokens, line starts, checksum of all before it --------------
-
-struct Header {
-  dim_t tokens = 0;
-  dim_t line_starts = 0;
-  dim_t characters = 0;
-  dim_t bytes = 0;
-};
-
-void write_split(const Split& split, const fs::path& file) {
-  FileWriter out(file);
-  const Header header = {static_cast<dim_t>(split.tokens.size()),
-                         static_cast<dim_t>(split.line_starts.size()), split.characters,
-                         split.bytes};
-  out.write(kMagic);
-  out.write(&header, sizeof header);
-  out.write(split.tokens.data(), split.tokens.size() * sizeof(token_t));
-  out.write(split.line_starts.data(), split.line_starts.size() * sizeof(dim_t));
-  const std::uint64_t hash = out.hash();
-  out.write(&hash, sizeof hash);
-  out.finish();
-}
-
-template <typename T>
-void take(std::string_view& bytes, std::span<T> out) {
-  std::memcpy(out.data(), bytes.data(), out.size_bytes());
-  bytes.remove_prefix(out.size_bytes());
-}
-
-std::optional<Split> read_split(const fs::path& file) {
+std::optional<Split> read_split(const fs::path& file, dim_t vocab) {
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return std::nullopt;
-  const std::string contents = read_file(file);
-  std::uint64_t hash = 0;
-  if (contents.size() < kMagic.size() + sizeof(Header) + sizeof hash) return std::nullopt;
-  const std::size_t hashed = contents.size() - sizeof hash;
-  std::memcpy(&hash, contents.data() + hashed, sizeof hash);
-  std::string_view rest = std::string_view(contents).substr(0, hashed);
-  if (!rest.starts_with(kMagic) || hash_bytes(rest) != hash) return std::nullopt;
-  rest.remove_prefix(kMagic.size());
-  Header header;
-  take(rest, std::span(&header, 1));
-  Split split;
-  split.tokens.resize(static_cast<std::size_t>(header.tokens));
-  split.line_starts.resize(static_cast<std::size_t>(header.line_starts));
-  take(rest, std::span(split.tokens));
-  take(rest, std::span(split.line_starts));
-  split.characters = header.characters;
-  split.bytes = header.bytes;
-  return split;
+  return parse_split(read_file(file), vocab);
 }
 
 std::unique_ptr<Tokenizer> read_tokenizer(const fs::path& file) {
@@ -129,9 +80,9 @@ Split TokenCache::split(const Tokenizer& tokenizer, std::string_view text) const
     return make_split(tokenizer, text);
   }
   const fs::path file = directory_ / (key_of(bpe->model(), text) + ".tokens");
-  if (auto found = read_split(file)) return std::move(*found);
+  if (auto found = read_split(file, tokenizer.vocab_size())) return std::move(*found);
   Split made = make_split(tokenizer, text);
-  keep(file, [&](const fs::path& path) { write_split(made, path); });
+  keep(file, [&](const fs::path& path) { write_split_file(made, path); });
   return made;
 }
 

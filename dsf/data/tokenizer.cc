@@ -34,17 +34,21 @@ std::unique_ptr<Tokenizer> build_tokenizer(const TokenizerConfig& config, std::s
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file) {
-  StoredTokenizer stored = read_tokenizer_file(file);
+  return parse_tokenizer(read_corpus_file(file), file.string());
+}
+
+std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& origin) {
+  StoredTokenizer stored = parse_tokenizer_file(text, origin);
   try {
     if (stored.kind == "word") return std::make_unique<WordTokenizer>(std::move(stored.tokens));
     if (stored.kind == "char") return std::make_unique<CharTokenizer>(std::move(stored.tokens));
     if (stored.kind == "byte") return std::make_unique<ByteTokenizer>();
     if (stored.kind == "bpe") return std::make_unique<BpeTokenizer>(std::move(stored.model));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: damaged tokenizer: {}", file.string(), error.what()));
+    throw DataError(fmt::format("{}: damaged tokenizer: {}", origin, error.what()));
   }
   throw DataError(fmt::format("{}: a tokenizer of kind '{}'; known are word, char, byte and bpe",
-                              file.string(), stored.kind));
+                              origin, stored.kind));
 }
 
 }  // namespace dsf

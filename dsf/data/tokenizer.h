@@ -61,5 +61,7 @@ void check_tokenizer_kind(const std::string& kind);
 std::unique_ptr<Tokenizer> build_tokenizer(const TokenizerConfig& config, std::string_view text);
 /// Throws DataError where the file is missing, damaged, or not a tokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file);
+/// The same of a file's contents; `origin` is its name in messages.
+std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& origin);
 
 }  // namespace dsf

@@ -7,7 +7,6 @@
 #include "dsf/base/base64.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
-#include "dsf/data/text_file.h"
 
 namespace dsf {
 namespace {
@@ -40,14 +39,13 @@ void write_tokenizer_file(const StoredTokenizer& tokenizer, const std::filesyste
   replace_file(file, document.dump(1) + '\n');
 }
 
-StoredTokenizer read_tokenizer_file(const std::filesystem::path& file) {
-  const std::string text = read_corpus_file(file);
+StoredTokenizer parse_tokenizer_file(std::string_view text, const std::string& origin) {
   try {
     return from_json(json::parse(text));
   } catch (const json::exception& error) {
-    throw DataError(fmt::format("{}: not a tokenizer file: {}", file.string(), error.what()));
+    throw DataError(fmt::format("{}: not a tokenizer file: {}", origin, error.what()));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: not a tokenizer file: {}", file.string(), error.what()));
+    throw DataError(fmt::format("{}: not a tokenizer file: {}", origin, error.what()));
   }
 }
 

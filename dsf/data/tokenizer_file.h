@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dsf {
@@ -18,8 +19,8 @@ struct StoredTokenizer {
 /// At any moment `file` is whole: the old one or the new. Throws IoError.
 void write_tokenizer_file(const StoredTokenizer& tokenizer, const std::filesystem::path& file);
 
-/// Throws DataError where `file` is missing or not as above. What the tokens are is for the kind to
-/// check.
-StoredTokenizer read_tokenizer_file(const std::filesystem::path& file);
+/// Throws DataError, which names `origin`, where `text` is not as above. What the tokens are is for
+/// the kind to check.
+StoredTokenizer parse_tokenizer_file(std::string_view text, const std::string& origin);
 
 }  // namespace dsf

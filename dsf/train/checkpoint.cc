@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
 #include <utility>
 
 #include "dsf/base/error.h"
+#include "dsf/base/fault.h"
 #include "dsf/base/file.h"
 #include "dsf/model/model_tensors.h"
 #include "dsf/model/safetensors.h"
 #include "dsf/train/checkpoint_state.h"
+#include "dsf/train/finite.h"
 
 namespace dsf {
 namespace {
@@ -21,10 +21,6 @@ constexpr const char* kWeights = "weights.safetensors";
 constexpr const char* kOptimizer = "optimizer.safetensors";
 constexpr const char* kStates = "states.safetensors";
 constexpr const char* kState = "state.json";
-constexpr std::string_view kUnfinished = ".tmp";
-constexpr std::string_view kStepPrefix = "step-";
-
-std::string directory_name(dim_t step) { return fmt::format("{}{:08d}", kStepPrefix, step); }
 
 std::string state_name(std::size_t block) { return fmt::format("blocks.{}.state", block); }
 
@@ -66,6 +62,14 @@ FileSeal write_tensors(const fs::path& path, const std::vector<TensorToWrite>& t
   return {writer.bytes(), writer.hash()};
 }
 
+// The last door: whatever went wrong before, a file that was saved can be trained on.
+void require_finite(const TrainingState& state, LanguageModel& model) {
+  const std::string name = first_not_finite(model, state);
+  if (name.empty()) return;
+  throw DivergenceError(
+      fmt::format("step {}: {} is not finite; no checkpoint was written", state.step, name));
+}
+
 void write_files(const fs::path& directory, const RunIdentity& identity, const TrainingState& state,
                  LanguageModel& model) {
   CheckpointState summary;
@@ -74,40 +78,19 @@ void write_files(const fs::path& directory, const RunIdentity& identity, const T
   summary.adam_updates = state.adam.updates;
 
   summary.files[kWeights] = write_tensors(directory / kWeights, weight_tensors(model));
+  crash_point("checkpoint.after_weights");
   summary.files[kOptimizer] =
       write_tensors(directory / kOptimizer, moment_tensors(model.table(), state.adam));
+  crash_point("checkpoint.after_optimizer");
   if (!state.carried.empty()) {
     summary.files[kStates] = write_tensors(directory / kStates, carried_tensors(state.carried));
+    crash_point("checkpoint.after_states");
   }
   FileWriter writer(directory / kState);
   writer.write(to_json(summary));
   writer.finish();
+  crash_point("checkpoint.after_state");
   sync_directory(directory);
-}
-
-// Puts the finished directory in its place; a damaged one of the same step makes way.
-void move_in(const fs::path& finished, const fs::path& place) {
-  const fs::path stale = place.string() + ".old" + std::string(kUnfinished);
-  if (fs::exists(place)) rename_file(place, stale);
-  rename_file(finished, place);
-  sync_directory(place.parent_path());
-}
-
-// Removes what no link names: older checkpoints, and what a killed process left unfinished.
-void prune(const fs::path& checkpoints) {
-  std::set<fs::path> named;
-  std::vector<fs::path> candidates;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints)) {
-    const fs::path name = entry.path().filename();
-    if (entry.is_symlink() && name.extension() != kUnfinished) {
-      named.insert(fs::read_symlink(entry.path()).filename());
-    } else if (name.string().starts_with(kStepPrefix) || name.extension() == kUnfinished) {
-      candidates.push_back(entry.path());
-    }
-  }
-  for (const fs::path& candidate : candidates) {
-    if (!named.contains(candidate.filename())) fs::remove_all(candidate);
-  }
 }
 
 // --- reading ------------------------------------------------------------------------------------
@@ -181,20 +164,33 @@ ModelState read_carried(const SafetensorsFile& file) {
 
 void save_checkpoint(const fs::path& checkpoints, const RunIdentity& identity,
                      const TrainingState& state, LanguageModel& model,
-                     const std::vector<std::string>& links) {
-  fs::create_directories(checkpoints);
-  const std::string name = directory_name(state.step);
-  const fs::path unfinished = checkpoints / (name + std::string(kUnfinished));
-  fs::remove_all(unfinished);
-  fs::create_directory(unfinished);
-  write_files(unfinished, identity, state, model);
-  move_in(unfinished, checkpoints / name);
+                     const std::vector<std::string>& links, dim_t keep) {
+  require_finite(state, model);
+  crash_point("checkpoint.begin");
+  make_directory(checkpoints);
+  const fs::path unfinished = unfinished_checkpoint(checkpoints, state.step);
+  try {
+    fs::remove_all(unfinished);
+    make_directory(unfinished);
+    write_files(unfinished, identity, state, model);
+    publish_checkpoint(checkpoints, state.step);
+  } catch (...) {
+    std::error_code ignored;  // a disk that is full needs the room
+    fs::remove_all(unfinished, ignored);
+    throw;
+  }
   for (const std::string& link : links) link_checkpoint(checkpoints, state.step, link);
-  prune(checkpoints);
+  prune_checkpoints(checkpoints, keep);
+  crash_point("checkpoint.end");
 }
 
-void link_checkpoint(const fs::path& checkpoints, dim_t step, const std::string& link) {
-  replace_symlink(directory_name(step), checkpoints / link);
+std::uint64_t checkpoint_bytes(LanguageModel& model, const TrainingState& state) {
+  std::uint64_t floats = 0;
+  for (const auto& tensors : {weight_tensors(model), moment_tensors(model.table(), state.adam),
+                              carried_tensors(state.carried)}) {
+    for (const TensorToWrite& tensor : tensors) floats += tensor.values.size();
+  }
+  return floats * sizeof(float);
 }
 
 RunIdentity load_checkpoint(const fs::path& checkpoint, TrainingState& state,
@@ -220,34 +216,6 @@ dim_t load_weights(const fs::path& checkpoint, LanguageModel& model) {
   check_weights(weights, checkpoint / kWeights, model);
   fill_weights(weights, model);
   return summary.counters.step;
-}
-
-std::vector<fs::path> list_checkpoints(const fs::path& checkpoints) {
-  std::vector<fs::path> found;
-  if (!fs::is_directory(checkpoints)) return found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints)) {
-    const fs::path name = entry.path().filename();
-    if (name.string().starts_with(kStepPrefix) && name.extension() != kUnfinished &&
-        !entry.is_symlink() && entry.is_directory()) {
-      found.push_back(entry.path());
-    }
-  }
-  // Names of more than eight digits are longer; equally long ones sort as numbers.
-  std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
-    const std::string x = a.filename();
-    const std::string y = b.filename();
-    return x.size() != y.size() ? x.size() > y.size() : x > y;
-  });
-  return found;
-}
-
-fs::path find_checkpoint(const fs::path& checkpoints, const std::string& link) {
-  fs::path path = checkpoints / link;
-  if (!fs::is_directory(path)) {
-    throw CheckpointError(
-        fmt::format("{}: there is no such checkpoint; the run has saved none yet", path.string()));
-  }
-  return path;
 }
 
 }  // namespace dsf

@@ -7,17 +7,19 @@
 //                               states.safetensors      carried states; stream batching only
 //                               state.json              counters, and size and checksum of the
 //                               others
-//   checkpoints/last, best      links to two of them
+//
+// What else lies beside them is in checkpoint_store.h.
 //
 // A checkpoint is written under a name ending in ".tmp", made durable file by file with state.json
-// last, and then renamed. Links change by rename. What no link names any more is removed at the
-// very end.
+// last, and then renamed; only then the links name it, and what is not kept any more is removed at
+// the very end. What is not finite is never saved.
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "dsf/train/checkpoint_store.h"
 #include "dsf/train/training_state.h"
 
 namespace dsf {
@@ -28,14 +30,16 @@ struct RunIdentity {
   std::uint64_t data_hash = 0;    ///< of all tokens
 };
 
-/// Saves into `checkpoints` (created where missing) and points each of `links` ("last", "best") to
-/// the new checkpoint. Changes neither model nor state.
+/// Saves into `checkpoints` (created where missing), points each of `links` ("last", "best") to
+/// the new checkpoint, and keeps besides the linked ones the newest `keep`. Changes neither model
+/// nor state. Throws DivergenceError where a number to be saved is not finite, IoError where the
+/// system refuses; the checkpoints that were there before are still whole then.
 void save_checkpoint(const std::filesystem::path& checkpoints, const RunIdentity& identity,
                      const TrainingState& state, LanguageModel& model,
-                     const std::vector<std::string>& links);
+                     const std::vector<std::string>& links, dim_t keep = 1);
 
-/// Points `link` to the checkpoint of `step`, in one instant.
-void link_checkpoint(const std::filesystem::path& checkpoints, dim_t step, const std::string& link);
+/// Bytes that a checkpoint of this model and state takes on disk, its text (a few KB) left out.
+std::uint64_t checkpoint_bytes(LanguageModel& model, const TrainingState& state);
 
 /// Checks everything, then fills `state` and the model's weights and buffers; on CheckpointError,
 /// which names the file, neither has changed. The caller prepares the model.
@@ -45,12 +49,5 @@ RunIdentity load_checkpoint(const std::filesystem::path& checkpoint, TrainingSta
 /// Weights and buffers only, with the same checks on them. Returns the updates they have behind
 /// them.
 dim_t load_weights(const std::filesystem::path& checkpoint, LanguageModel& model);
-
-/// The names of all whole-looking checkpoints, newest first; unfinished ones are not listed.
-std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& checkpoints);
-
-/// The directory behind "last" or "best". Throws CheckpointError where there is none.
-std::filesystem::path find_checkpoint(const std::filesystem::path& checkpoints,
-                                      const std::string& link);
 
 }  // namespace dsf

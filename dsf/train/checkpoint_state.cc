@@ -25,6 +25,15 @@ LossSum loss_sum_of(const ordered_json& json) {
           json.at("correct").get<dim_t>()};
 }
 
+ordered_json json_of(const LossTrend& trend) {
+  return {{"mean", trend.mean}, {"variance", trend.variance}, {"steps", trend.steps}};
+}
+
+LossTrend trend_of(const ordered_json& json) {
+  return {json.at("mean").get<double>(), json.at("variance").get<double>(),
+          json.at("steps").get<dim_t>()};
+}
+
 std::uint64_t hash_of(const ordered_json& json) {
   return std::stoull(json.get<std::string>(), nullptr, 16);
 }
@@ -57,6 +66,8 @@ CheckpointState state_of(const ordered_json& json) {
   counters.since_eval = loss_sum_of(json.at("since_eval"));
   if (!json.at("best_loss").is_null()) counters.best_loss = json.at("best_loss").get<double>();
   counters.best_step = json.at("best_step").get<dim_t>();
+  // Checkpoints of version 0.1.0 have none: the trend begins anew.
+  if (json.contains("loss_trend")) counters.trend = trend_of(json.at("loss_trend"));
   for (const auto& [name, seal] : json.at("files").items()) {
     state.files[name] = {seal.at("bytes").get<std::uint64_t>(), hash_of(seal.at("xxh3"))};
   }
@@ -84,6 +95,7 @@ std::string to_json(const CheckpointState& state) {
       {"since_eval", json_of(counters.since_eval)},
       {"best_loss", counters.best_loss ? ordered_json(*counters.best_loss) : ordered_json()},
       {"best_step", counters.best_step},
+      {"loss_trend", json_of(counters.trend)},
       {"files", files}};
   constexpr int kIndent = 2;
   std::string body = json.dump(kIndent);

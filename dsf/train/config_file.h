@@ -24,6 +24,8 @@ struct Assignment {
 
 /// Every assignment of a TOML file. Throws ConfigError with file and line.
 std::vector<Assignment> read_config_file(const std::filesystem::path& path);
+/// The same of text that is at hand; `name` stands for the file in messages.
+std::vector<Assignment> parse_config(const std::string& text, const std::string& name);
 
 /// The same of a file's text, `origin` being its name.
 std::vector<Assignment> parse_config(const std::string& text, const std::string& origin);

@@ -22,11 +22,13 @@ struct TrainConfig {
   std::string optimizer = "adam";  ///< adam: L2 inside the gradient | adamw: decoupled decay
   AdamConfig adam;
   ScheduleConfig schedule;
-  double clip = 0.0;           ///< largest norm of the gradient; 0: no clipping
-  dim_t eval_every = 0;        ///< steps; 0: at the end of each epoch
-  dim_t checkpoint_every = 0;  ///< steps, besides the checkpoint after each evaluation
-  dim_t log_every = 10;        ///< steps
-  bool tensorboard = false;    ///< event files beside the log
+  double clip = 0.0;            ///< largest norm of the gradient; 0: no clipping
+  dim_t eval_every = 0;         ///< steps; 0: at the end of each epoch
+  dim_t checkpoint_every = 0;   ///< steps, besides the checkpoint after each evaluation
+  dim_t keep = 2;               ///< newest checkpoints that stay, besides the best
+  std::string on_nan = "stop";  ///< stop | skip: at a loss or gradient that is not finite
+  dim_t log_every = 10;         ///< steps
+  bool tensorboard = false;     ///< event files beside the log
   dim_t seed = 1;
   dim_t threads = 0;                ///< of a rank; 0: the CPUs it may run on, shared fairly
   std::string precision = "auto";   ///< auto | f32 | bf16

@@ -2,11 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dsf/base/error.h"
+#include "dsf/base/fault.h"
+#include "dsf/base/file.h"
 
 namespace dsf {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// The traces of a process that died before config.toml was there: an empty log, files not renamed
+// yet.
+bool is_unfinished_start(const fs::path& root) {
+  return std::all_of(fs::directory_iterator(root), fs::directory_iterator(), [](const auto& entry) {
+    const fs::path name = entry.path().filename();
+    return entry.is_regular_file() && ((name == "log.jsonl" && entry.file_size() == 0) ||
+                                       name == "log.jsonl.tmp" || name == "config.toml.tmp");
+  });
+}
+
+}  // namespace
 
 bool is_run_directory(const fs::path& root) {
   const RunPaths paths{root};
@@ -24,7 +42,7 @@ void check_free_for_new_run(const fs::path& root, bool force) {
     throw UsageError(fmt::format(
         "{} already holds a run; --resume continues it, --force replaces it", root.string()));
   }
-  if (!fs::is_empty(root)) {
+  if (!is_unfinished_start(root)) {
     throw UsageError(
         fmt::format("{} has other things in it and is no run directory; choose a new or empty one",
                     root.string()));
@@ -38,13 +56,15 @@ void check_is_run(const fs::path& root) {
 }
 
 void make_run_directory(const RunPaths& paths) {
-  if (is_run_directory(paths.root)) {
-    for (const fs::path& path : {paths.checkpoints(), paths.metrics(), paths.tensorboard(),
-                                 paths.tokenizer(), paths.log(), paths.config()}) {
-      fs::remove_all(path);
-    }
-  }
   fs::create_directories(paths.root);
+  crash_point("run.made_directory");
+  // An older run is one until its log is empty, and from then on a new one.
+  for (const fs::path& path :
+       {paths.checkpoints(), paths.metrics(), paths.tensorboard(), paths.tokenizer()}) {
+    fs::remove_all(path);
+  }
+  replace_file(paths.log(), "");
+  crash_point("run.made_log");
 }
 
 }  // namespace dsf

@@ -25,13 +25,16 @@ struct RunPaths {
 bool is_run_directory(const std::filesystem::path& root);
 
 /// Throws UsageError where a new run may not be put: a file, a directory with something in it, a
-/// run without `force`. Changes nothing.
+/// run without `force`. What a process left that died while it started a run is nothing. Changes
+/// nothing.
 void check_free_for_new_run(const std::filesystem::path& root, bool force);
 
 /// Throws UsageError where `root` is no run directory.
 void check_is_run(const std::filesystem::path& root);
 
-/// Makes the directory; where a run is already there, removes that run's own files and no others.
+/// Makes the directory and an empty log in it; where a run is already there, removes that run's own
+/// files and no others. With config.toml, which the caller writes next, it is a run that --resume
+/// takes; a process that dies at any moment before leaves something that can be started again.
 void make_run_directory(const RunPaths& paths);
 
 }  // namespace dsf

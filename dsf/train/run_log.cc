@@ -39,11 +39,14 @@ KeptLog kept_log(const std::string& text, dim_t step) {
   KeptLog kept;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    const ordered_json json = ordered_json::parse(line, nullptr, false);
-    if (!json.is_object()) continue;  // a line that a crash tore
-    if (json.value("event", "") == "done" || json.value("step", dim_t{0}) > step) continue;
-    kept.seconds = json.value("seconds", kept.seconds);
-    kept.text += line + "\n";
+    try {
+      const ordered_json json = ordered_json::parse(line);
+      if (json.value("event", "") == "done" || json.value("step", dim_t{0}) > step) continue;
+      kept.seconds = json.value("seconds", kept.seconds);
+      kept.text += line + "\n";
+    } catch (const ordered_json::exception&) {
+      continue;  // a line that a crash tore, or that is none of ours
+    }
   }
   return kept;
 }
@@ -157,6 +160,19 @@ void RunLog::write_interrupted(dim_t step, int signal) {
 
 void RunLog::write_diverged(dim_t step, const std::string& message) {
   log_.append(line_of({{"event", "diverged"}, {"step", step}, {"message", message}}));
+}
+
+void RunLog::write_skipped(dim_t step, const std::string& message) {
+  log_.append(line_of({{"event", "skipped"}, {"step", step}, {"message", message}}));
+}
+
+void RunLog::write_spike(dim_t step, double loss, double usual) {
+  log_.append(line_of({{"event", "spike"}, {"step", step}, {"loss", loss}, {"usual_loss", usual}}));
+}
+
+void RunLog::sync() {
+  log_.sync();
+  metrics_.sync();
 }
 
 void RunLog::write_done(const RunSummary& summary) {

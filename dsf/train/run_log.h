@@ -100,7 +100,14 @@ class RunLog {
   void write(const EvalReport& report);
   void write_interrupted(dim_t step, int signal);
   void write_diverged(dim_t step, const std::string& message);
+  /// A batch that was passed over.
+  void write_skipped(dim_t step, const std::string& message);
+  /// A loss far above the usual one.
+  void write_spike(dim_t step, double loss, double usual);
   void write_done(const RunSummary& summary);
+
+  /// Makes all lines so far durable.
+  void sync();
 
  private:
   RunLog(const std::filesystem::path& log, const std::filesystem::path& metrics,

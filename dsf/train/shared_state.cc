@@ -57,12 +57,13 @@ LossSum sum_over_ranks(Communicator& ranks, const LossSum& own) {
   return {sums[0], static_cast<dim_t>(sums[1]), static_cast<dim_t>(sums[2])};
 }
 
-int agree_on_stop(Communicator& ranks, int own_signal) {
+int agree_on_signal(Communicator& ranks, int own_signal) {
   if (ranks.size() == 1) return own_signal;
-  double asked = own_signal != 0 ? 1.0 : 0.0;
-  ranks.all_reduce({&asked, 1});
-  if (asked == 0.0) return 0;
-  return own_signal != 0 ? own_signal : SIGTERM;
+  const bool save_only = own_signal == SIGUSR1;
+  std::array<double, 2> asked = {save_only ? 1.0 : 0.0, own_signal != 0 && !save_only ? 1.0 : 0.0};
+  ranks.all_reduce(asked);
+  if (asked[1] > 0.0) return own_signal == 0 || save_only ? SIGTERM : own_signal;
+  return asked[0] > 0.0 ? SIGUSR1 : 0;
 }
 
 std::string broadcast_text(Communicator& ranks, const std::string& text) {

@@ -18,9 +18,9 @@ BatchShare share_of(const Communicator& ranks);
 
 LossSum sum_over_ranks(Communicator& ranks, const LossSum& own);
 
-/// The signal that asks this rank or any other to stop, or 0; the same answer on all ranks, but for
-/// the number of the signal.
-int agree_on_stop(Communicator& ranks, int own_signal);
+/// What signals ask of this rank or any other: SIGUSR1 to save, another to save and stop, 0 for
+/// nothing. The same answer on all ranks, but for the number of the signal that stops.
+int agree_on_signal(Communicator& ranks, int own_signal);
 
 /// `text` of rank 0.
 std::string broadcast_text(Communicator& ranks, const std::string& text);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 
 #include "dsf/base/error.h"
+#include "dsf/base/file.h"
 #include "dsf/base/hash.h"
 #include "dsf/base/log.h"
 #include "dsf/base/timer.h"
@@ -13,22 +15,15 @@
 #include "dsf/optim/clip.h"
 #include "dsf/train/config_file.h"
 #include "dsf/train/evaluation.h"
+#include "dsf/train/finite.h"
+#include "dsf/train/nan_injection.h"
 #include "dsf/train/shared_state.h"
 
 namespace dsf {
 namespace {
 
-// The first parameter with a number in its gradient that is not finite, or "".
-std::string first_not_finite(const ParameterTable& table, std::span<const float> gradients) {
-  for (const ParameterInfo& parameter : table.entries()) {
-    const auto values = gradients.subspan(static_cast<std::size_t>(parameter.id.offset),
-                                          static_cast<std::size_t>(parameter.id.size()));
-    if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) {
-      return parameter.name;
-    }
-  }
-  return "";
-}
+// Skipping more than this helps no run: its weights are finite, but nothing else is.
+constexpr dim_t kMostSkippedInARow = 20;
 
 bool same_shapes(const ModelState& a, const ModelState& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Matrix& x, const Matrix& y) {
@@ -138,8 +133,9 @@ RunSummary Trainer::run(TrainObserver& observer, const StopRequest& stop) {
     step();
     if (schedule_.log_due(state_.step)) log_training();
     if (schedule_.evaluation_due(state_.step)) evaluate();
-    signal = agree_on_stop(ranks_, stop());
+    signal = agree_on_signal(ranks_, stop());
     if (signal != 0 || schedule_.checkpoint_due(state_.step)) save();
+    if (signal == SIGUSR1) signal = 0;
   }
   RunSummary result = summary();
   if (schedule_.finished(state_.step)) {
@@ -151,13 +147,34 @@ RunSummary Trainer::run(TrainObserver& observer, const StopRequest& stop) {
   return result;
 }
 
-// A process may have died between saving a checkpoint and naming it.
-void Trainer::repair_links() const {
+// The checkpoints that there will be at most at one time: the newest, the best, the one being
+// written. Those that are there already have their place.
+void Trainer::require_space() {
+  if (!ranks_.leads()) return;
+  std::filesystem::path place = std::filesystem::absolute(paths_.root);
+  while (!std::filesystem::exists(place)) place = place.parent_path();
+  const std::uint64_t size = checkpoint_bytes(model_, state_);
+  const auto most = static_cast<std::uint64_t>(config_.train.keep) + 2;
+  const std::uint64_t there = list_checkpoints(paths_.checkpoints()).size();
+  const std::uint64_t needed = size * (most > there ? most - there : 1);
+  const std::uint64_t free = free_bytes(place);
+  if (free >= needed) return;
+  constexpr std::uint64_t kMegabyte = 1'000'000;
+  throw IoError(fmt::format(
+      "{}: {} MB are free, but {} MB are needed for checkpoints of {} MB each; make room, lower "
+      "train.keep, or choose another disk with --out",
+      place.string(), free / kMegabyte, needed / kMegabyte + 1, size / kMegabyte + 1));
+}
+
+// A process may have died between saving a checkpoint, naming it and removing older ones.
+void Trainer::tidy_checkpoints() const {
   if (saved_step_ < 0 || !ranks_.leads()) return;
+  set_aside_after(paths_.checkpoints(), state_.step);
   link_checkpoint(paths_.checkpoints(), state_.step, "last");
   if (state_.best_loss && state_.best_step == state_.step) {
     link_checkpoint(paths_.checkpoints(), state_.step, "best");
   }
+  prune_checkpoints(paths_.checkpoints(), config_.train.keep);
 }
 
 void Trainer::start() {
@@ -167,7 +184,7 @@ void Trainer::start() {
     log_ = restored_ ? RunLog::reopen(paths_, state_.step) : RunLog::create(paths_);
     if (config_.train.tensorboard) log_->also_write_events(paths_, state_.step);
   }
-  repair_links();
+  tidy_checkpoints();
   batcher_.seek(state_.position);
   model_.prepare(precision_of(config_.train));
   const StartReport report{restored_,
@@ -197,16 +214,19 @@ void Trainer::step() {
       model_.forward_backward(batch_, 1.0 / static_cast<double>(batcher_.last_batch_tokens()),
                               batcher_.carries_state() ? &state_.carried : nullptr,
                               [this](dim_t first) { sync_.ready(model_.gradients(), first); });
-  const Timer update;
+  const Timer since_backward;
   sync_.finish();
-  const LossSum sum = sum_over_ranks(ranks_, own);
+  LossSum sum = sum_over_ranks(ranks_, own);
+  inject_nan(state_.step + 1, sum, model_, state_);
   gradient_norm_ = sync_.norm(model_.gradients());
-  check_finite(sum, gradient_norm_);
-  sync_.update(adam_config_of(config_.train), schedule_.learning_rate(state_.step),
-               clip_scale(gradient_norm_, config_.train.clip), model_.gradients(), state_.adam,
-               model_.weights());
-  model_.prepare(precision_of(config_.train));
-  const double update_seconds = update.seconds();
+  const bool sound = std::isfinite(sum.loss) && std::isfinite(gradient_norm_);
+  if (sound) {
+    update(sum);
+  } else {
+    pass_over(sum);
+    sum = {};
+  }
+  const double update_seconds = since_backward.seconds();
 
   state_.step += 1;
   state_.tokens += sum.tokens;
@@ -217,23 +237,63 @@ void Trainer::step() {
   for (Pace* pace : {&since_log_, &since_eval_, &since_start_}) {
     pace->add(sum.tokens, step_seconds, update_seconds, model_.phase_times());
   }
-  observer_->on_step(report(sum, since_log_));
+  if (sound) observer_->on_step(report(sum, since_log_));
 }
 
-void Trainer::check_finite(const LossSum& sum, double gradient_norm) const {
-  if (std::isfinite(sum.loss) && std::isfinite(gradient_norm)) return;
-  const std::string parameter = first_not_finite(model_.table(), model_.gradients());
-  const std::string message = fmt::format(
-      "step {}: the loss is {} and the norm of the gradient {}{}; the weights were left as they "
-      "were. A lower train.lr or train.clip helps",
-      state_.step + 1, sum.mean(), gradient_norm,
-      parameter.empty() ? "" : fmt::format(" (first not finite: {})", parameter));
+void Trainer::update(const LossSum& sum) {
+  sync_.update(adam_config_of(config_.train), schedule_.learning_rate(state_.step),
+               clip_scale(gradient_norm_, config_.train.clip), model_.gradients(), state_.adam,
+               model_.weights());
+  model_.prepare(precision_of(config_.train));
+  skipped_in_a_row_ = 0;
+  if (state_.trend.is_spike(sum.mean())) {
+    log_->write_spike(state_.step + 1, sum.mean(), state_.trend.mean);
+    log_warning(fmt::format("step {}: the loss is {:.3f}, usual was {:.3f}", state_.step + 1,
+                            sum.mean(), state_.trend.mean));
+  }
+  state_.trend.add(sum.mean());
+}
+
+// A batch whose loss or gradient is not finite changes no weight. It stops the run, or is left out;
+// that cannot help where the weights themselves, or what the feedback has learned, are not finite.
+void Trainer::pass_over(const LossSum& sum) {
+  std::string culprit = first_not_finite_gradient(model_);
+  const std::string what = fmt::format(
+      "step {}: the loss is {} and the norm of the gradient {}{}", state_.step + 1, sum.mean(),
+      gradient_norm_, culprit.empty() ? "" : fmt::format(" (first not finite: {})", culprit));
+  if (config_.train.on_nan == "stop") {
+    diverge(
+        fmt::format("{}; the weights were left as they were. A lower train.lr or train.clip "
+                    "helps, and --on-nan skip leaves such batches out",
+                    what));
+  }
+  for (Matrix& carried : state_.carried) {
+    if (!all_finite(carried)) carried.zero();
+  }
+  culprit = first_not_finite(model_, state_);
+  if (!culprit.empty()) {
+    diverge(fmt::format("{}; {} is not finite, so that skipping the batch does not help", what,
+                        culprit));
+  }
+  if (++skipped_in_a_row_ > kMostSkippedInARow) {
+    diverge(fmt::format("{}; {} batches in a row were skipped before. A lower train.lr helps", what,
+                        kMostSkippedInARow));
+  }
+  log_->write_skipped(state_.step + 1, what);
+  log_warning(what + "; the batch is skipped");
+}
+
+void Trainer::diverge(const std::string& message) {
+  const std::string saved = saved_step_ < 0
+                                ? "there is no checkpoint yet"
+                                : fmt::format("the last checkpoint is of step {}", saved_step_);
   log_->write_diverged(state_.step, message);
-  throw DivergenceError(message);
+  throw DivergenceError(fmt::format("{}; {}", message, saved));
 }
 
 void Trainer::log_training() {
-  log_->write(report(state_.since_log, since_log_));
+  // Where every batch was skipped there is nothing to tell.
+  if (state_.since_log.tokens > 0) log_->write(report(state_.since_log, since_log_));
   since_log_ = {};
   // A run that stops off schedule and goes on later must average as if it had not stopped.
   if (schedule_.log_on_schedule(state_.step)) state_.since_log = {};
@@ -245,7 +305,8 @@ void Trainer::evaluate() {
       ranks_,
       evaluate_split(data_.valid, config_, data_.tokenizer->bos(), model_, share_of(ranks_)));
   const EvaluationReport result = report_of(sum, data_.valid);
-  const bool best = !state_.best_loss || result.loss < *state_.best_loss;
+  const bool best =
+      std::isfinite(result.loss) && (!state_.best_loss || result.loss < *state_.best_loss);
   if (best) {
     state_.best_loss = result.loss;
     state_.best_step = state_.step;
@@ -275,11 +336,17 @@ void Trainer::save() {
   if (saved_step_ == state_.step) return;
   std::vector<std::string> links = {"last"};
   if (best_is_new_) links.emplace_back("best");
+  // A checkpoint never knows of steps that the log does not.
+  log_->sync();
   if (ranks_.size() > 1) require_same(ranks_, model_hash(model_), "the weights");
   const Excused writing(ranks_);  // the others go on and wait in their next step
-  with_whole_state(ranks_, sync_, batcher_.batch_size(), state_, [&] {
-    save_checkpoint(paths_.checkpoints(), identity_, state_, model_, links);
-  });
+  try {
+    with_whole_state(ranks_, sync_, batcher_.batch_size(), state_, [&] {
+      save_checkpoint(paths_.checkpoints(), identity_, state_, model_, links, config_.train.keep);
+    });
+  } catch (const DivergenceError& error) {
+    diverge(error.what());
+  }
   best_is_new_ = false;
   saved_step_ = state_.step;
 }

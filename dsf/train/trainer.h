@@ -28,7 +28,8 @@ class TrainObserver {
   virtual void on_eval(const EvalReport& /*report*/) {}
 };
 
-/// The signal that asks the run to save and stop, or 0. Asked once a step.
+/// The signal that asks the run to save and stop (SIGUSR1: to save and go on), or 0. Asked once a
+/// step.
 using StopRequest = std::function<int()>;
 
 /// A checksum of all tokens of a dataset: tells whether two names mean the same text.
@@ -48,17 +49,24 @@ class Trainer {
   /// checkpoint was trained on other text, CheckpointError where all are damaged. Touches no file.
   void restore();
 
+  /// Throws IoError where the disk has no room for the checkpoints that the run will keep. Touches
+  /// no file.
+  void require_space();
+
   /// Trains until the schedule or `stop` ends it. The log continues where the state stands. Throws
-  /// DivergenceError before an update that would leave the finite numbers.
+  /// DivergenceError before an update that would leave the finite numbers, unless train.on_nan says
+  /// that such a batch is skipped.
   RunSummary run(TrainObserver& observer, const StopRequest& stop);
 
   const TrainingState& state() const { return state_; }
 
  private:
   void start();
-  void repair_links() const;
+  void tidy_checkpoints() const;
   void step();
-  void check_finite(const LossSum& sum, double gradient_norm) const;
+  void update(const LossSum& sum);
+  void pass_over(const LossSum& sum);
+  [[noreturn]] void diverge(const std::string& message);
   void log_training();
   void evaluate();
   void save();
@@ -89,6 +97,7 @@ class Trainer {
   Pace since_eval_;
   Pace since_start_;
   double gradient_norm_ = 0.0;
+  dim_t skipped_in_a_row_ = 0;
   bool best_is_new_ = false;
   dim_t saved_step_ = -1;
   std::optional<double> last_perplexity_;

@@ -65,8 +65,9 @@ RunConfig agreed_config(const RunRequest& request, Communicator& ranks) {
 }
 
 Dataset load_data(const RunRequest& request, const RunConfig& config) {
-  std::optional<std::filesystem::path> tokenizer;
-  if (request.resume) tokenizer = RunPaths{request.out}.tokenizer();
+  std::optional<std::filesystem::path> tokenizer = RunPaths{request.out}.tokenizer();
+  // A run that died while it started may have none yet; the same text gives the same one.
+  if (!request.resume || !std::filesystem::exists(*tokenizer)) tokenizer.reset();
   return load_dataset(config.data, static_cast<std::uint64_t>(config.train.seed), tokenizer);
 }
 
@@ -111,15 +112,16 @@ RunSummary run_training(const RunRequest& request, TrainObserver& observer, cons
   Trainer trainer(config, data, model, paths, ranks);
   require_same(ranks, trainer.identity().data_hash, "the text of " + config.data.corpus);
   if (request.resume) trainer.restore();
+  trainer.require_space();
 
   // From here on files change.
   if (ranks.leads()) {
     if (!request.resume) {
       make_run_directory(paths);
       if (!lock) lock.emplace(paths.root);
-      data.tokenizer->save(paths.tokenizer());
     }
     replace_file(paths.config(), to_toml(config));
+    if (!std::filesystem::exists(paths.tokenizer())) data.tokenizer->save(paths.tokenizer());
   }
   TrainObserver silent;
   return trainer.run(ranks.leads() ? observer : silent, stop);

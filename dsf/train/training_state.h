@@ -5,6 +5,7 @@
 #include "dsf/data/batcher.h"
 #include "dsf/model/language_model.h"
 #include "dsf/optim/adam.h"
+#include "dsf/train/loss_trend.h"
 
 namespace dsf {
 
@@ -18,6 +19,7 @@ struct TrainingCounters {
   LossSum since_eval;               ///< what the next eval line averages over
   std::optional<double> best_loss;  ///< lowest validation loss
   dim_t best_step = 0;
+  LossTrend trend;  ///< of the batches' losses
 };
 
 /// Everything besides the weights that a resumed run needs to go on as if it had never stopped.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
@@ -36,6 +37,7 @@ TrainingState make_state(const LanguageModel& model, dim_t step) {
   state.since_eval = {2.0 / 3.0, 20, 8};
   state.best_loss = 5.0000000000000001e-300;
   state.best_step = 7;
+  state.trend = {1.0 / 7.0, 1.0 / 9.0, 33};
   state.adam.updates = step;
   state.adam.m.resize(model.table().flat_size());
   state.adam.v.resize(model.table().flat_size());
@@ -89,6 +91,9 @@ TEST(Checkpoint, RoundTripRestoresEveryBit) {
   EXPECT_TRUE(same(loaded.since_eval, state.since_eval));
   EXPECT_EQ(loaded.best_loss, state.best_loss);
   EXPECT_EQ(loaded.best_step, state.best_step);
+  EXPECT_EQ(loaded.trend.mean, state.trend.mean);
+  EXPECT_EQ(loaded.trend.variance, state.trend.variance);
+  EXPECT_EQ(loaded.trend.steps, state.trend.steps);
   ASSERT_EQ(loaded.carried.size(), state.carried.size());
   for (std::size_t i = 0; i < state.carried.size(); ++i) {
     const ConstMatrixF a = loaded.carried[i].view();
@@ -183,6 +188,62 @@ TEST(Checkpoint, OlderOnesGoUnlessALinkNamesThem) {
   EXPECT_EQ(fs::read_symlink(directory / "best"), "step-00000002");
   EXPECT_THAT(list_checkpoints(directory.path()),
               ElementsAre(directory / "step-00000004", directory / "step-00000002"));
+}
+
+TEST(Checkpoint, NewestOnesAreKeptAsManyAsAskedFor) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  for (const dim_t step : {1, 2, 3, 4}) {
+    save_checkpoint(
+        directory.path(), kIdentity, make_state(model, step), model,
+        step == 1 ? std::vector<std::string>{"last", "best"} : std::vector<std::string>{"last"}, 2);
+  }
+  EXPECT_THAT(list_checkpoints(directory.path()),
+              ElementsAre(directory / "step-00000004", directory / "step-00000003",
+                          directory / "step-00000001"));
+}
+
+TEST(Checkpoint, WhatIsNotFiniteIsNotSaved) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  save_checkpoint(directory.path(), kIdentity, make_state(model, 1), model, {"last"});
+  const auto before = snapshot(directory.path());
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto expect_refused = [&](const TrainingState& state, const std::string& name) {
+    try {
+      save_checkpoint(directory.path(), kIdentity, state, model, {"last"});
+      ADD_FAILURE() << name << " was saved";
+    } catch (const DivergenceError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(name));
+    }
+    EXPECT_EQ(snapshot(directory.path()), before);
+  };
+  TrainingState state = make_state(model, 2);
+  state.adam.v[0] = nan;
+  expect_refused(state, "v." + model.table().entries().front().name);
+  state = make_state(model, 2);
+  state.carried[1].view()(0, 0) = -std::numeric_limits<float>::infinity();
+  expect_refused(state, "the carried state of block 1");
+  state = make_state(model, 2);
+  state.best_loss = std::numeric_limits<double>::quiet_NaN();
+  expect_refused(state, "the best loss");
+  model.weights()[0] = nan;
+  expect_refused(make_state(model, 2), model.table().entries().front().name);
+}
+
+TEST(Checkpoint, SizeIsKnownBefore) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  const TrainingState state = make_state(model, 5);
+  save_checkpoint(directory.path(), kIdentity, state, model, {"last"});
+  std::uint64_t written = 0;
+  for (const auto& entry : fs::directory_iterator(directory / "last")) {
+    written += entry.file_size();
+  }
+  const std::uint64_t estimate = checkpoint_bytes(model, state);
+  EXPECT_LE(estimate, written);
+  constexpr std::uint64_t kText = 16384;  // headers and state.json: some 100 bytes a tensor
+  EXPECT_LE(written, estimate + kText);
 }
 
 TEST(Checkpoint, UnfinishedOnesAreNotListedAndRemovedByTheNextSave) {

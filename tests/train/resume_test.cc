@@ -10,7 +10,9 @@ namespace dsf {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr dim_t kSteps = 30;
 
@@ -107,6 +109,10 @@ TEST_F(ResumeFromDisk, DamagedCheckpointFallsBackToTheOneBefore) {
   std::ofstream(last / "weights.safetensors", std::ios::app) << "x";
   small_run(directory_ / "cut", {}, true);
   EXPECT_EQ(losses_of(directory_ / "cut"), losses_of(directory_ / "whole"));
+  // The damaged one is kept for whoever wants to look at it, but counts no more.
+  EXPECT_TRUE(fs::exists(directory_ / "cut" / "checkpoints" / "step-00000018.damaged"));
+  EXPECT_THAT(list_checkpoints(directory_ / "cut" / "checkpoints"),
+              Not(Contains(directory_ / "cut" / "checkpoints" / "step-00000018")));
 }
 
 TEST_F(ResumeFromDisk, WithNoWholeCheckpointLeftItFailsAndTouchesNothing) {

@@ -1,0 +1,28 @@
+#pragma once
+
+// What a fuzz target is: a function that takes any bytes. It must return; an exception that is not
+// one the reader promises, a crash, a leak, or more than a second is a fault of the reader.
+//
+// The same function is linked with libFuzzer (CMake option DSF_BUILD_FUZZERS, scripts/fuzz.sh) and,
+// for `make test`, with replay.cc.
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace dsf {
+
+inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+/// Stops the target where a promise is broken.
+inline void require(bool kept, const char* promise) {
+  if (!kept) throw std::logic_error(promise);
+}
+
+}  // namespace dsf

@@ -1,0 +1,175 @@
+#pragma once
+
+// Tiny runs of the real program, to be killed, starved and resumed. A run takes a fraction of a
+// second, and saves a checkpoint at every second step.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dsf/base/rng.h"
+#include "dsf/train/checkpoint.h"
+#include "dsf/train/stored_model.h"
+#include "tests/support/program.h"
+#include "tests/support/temp_directory.h"
+#include "tests/train/small_run.h"
+
+namespace dsf {
+
+constexpr int kKilled = 128 + 9;
+
+/// A variable of the environment, for the processes started while it lives.
+class ScopedVariable {
+ public:
+  ScopedVariable(std::string name, const std::string& value) : name_(std::move(name)) {
+    ::setenv(name_.c_str(), value.c_str(), 1);
+  }
+  ~ScopedVariable() { ::unsetenv(name_.c_str()); }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+ private:
+  std::string name_;
+};
+
+/// A figure of docs/reliability.md: shown, and added to the file that DSF_FIGURES names.
+inline void report_figure(const std::string& text) {
+  fmt::print("{}\n", text);
+  if (const char* file = std::getenv("DSF_FIGURES")) {
+    std::ofstream(file, std::ios::app) << text << "\n";
+  }
+}
+
+/// What two runs must have in common to be the same.
+struct RunResult {
+  std::map<std::string, std::string> checkpoints;  ///< every byte
+  std::vector<std::string> losses;                 ///< the log's lines, without wall-clock times
+  std::vector<dim_t> steps;                        ///< of its train lines
+  bool operator==(const RunResult&) const = default;
+};
+
+inline RunResult result_of(const std::filesystem::path& run) {
+  RunResult result{snapshot(run / "checkpoints"), losses_of(run), {}};
+  for (const std::string& line : result.losses) {
+    const auto json = nlohmann::json::parse(line);
+    if (json["event"] == "train") result.steps.push_back(json["step"].get<dim_t>());
+  }
+  return result;
+}
+
+/// One text, one configuration, as many runs as are asked for.
+class Lives {
+ public:
+  static constexpr dim_t kSteps = 24;
+
+  /// On a file system in memory where there is one: nothing here cuts the power, so that what a
+  /// disk does with a sync does not matter, and thousands of checkpoints are written.
+  explicit Lives(const std::string& batching, std::uint64_t seed = 1)
+      : rng_(seed, "lives"), batching_(batching) {
+    const char* parent = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
+    std::string name = std::string(parent) + "/dsf_lives_XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed: " + name);
+    root_ = name;
+    std::ofstream(root_ / "text.txt") << small_text(60);
+  }
+  ~Lives() {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+  }
+  Lives(const Lives&) = delete;
+  Lives& operator=(const Lives&) = delete;
+
+  Rng& rng() { return rng_; }
+  std::filesystem::path fresh() { return root_ / fmt::format("run{}", runs_++); }
+  static void discard(const std::filesystem::path& run) { std::filesystem::remove_all(run); }
+
+  /// A copy of a run.
+  std::filesystem::path copy_of(const std::filesystem::path& run) {
+    std::filesystem::path copy = fresh();
+    std::filesystem::copy(
+        run, copy,
+        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+    return copy;
+  }
+
+  /// What one types: a new run, or where `run` is one already, --resume.
+  std::vector<std::string> arguments(const std::filesystem::path& run,
+                                     const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"train", "--quiet", "--out", run.string()};
+    if (is_run_directory(run)) {
+      words.emplace_back("--resume");
+    } else {
+      words.insert(words.end(), {"--data", (root_ / "text.txt").string(), "--threads", "1"});
+      for (const std::string& set :
+           {"data.batching=" + batching_, std::string("data.context=6"),
+            std::string("data.valid_fraction=0.1"), std::string("data.test_fraction=0.1"),
+            std::string("model.hidden=16"), std::string("train.batch=4"),
+            std::string("train.lr=0.01"), std::string("train.schedule=cosine"),
+            std::string("train.log_every=1"), std::string("train.eval_every=6"),
+            std::string("train.checkpoint_every=2"), std::string("train.precision=f32"),
+            "train.steps=" + std::to_string(kSteps)}) {
+        words.insert(words.end(), {"--set", set});
+      }
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  /// One life to its end.
+  ProgramResult live(const std::filesystem::path& run, const std::vector<std::string>& more = {}) {
+    return run_dsf(arguments(run, more));
+  }
+  /// Starts a life; wait_for ends it.
+  int start(const std::filesystem::path& run, const std::vector<std::string>& more = {}) {
+    return start_dsf(arguments(run, more), (root_ / "log").string());
+  }
+  std::string last_words() const { return slurp(root_ / "log.err"); }
+
+  /// The run that nobody disturbs, made once.
+  const RunResult& undisturbed() {
+    if (undisturbed_.steps.empty()) {
+      const std::filesystem::path run = fresh();
+      const auto begin = std::chrono::steady_clock::now();
+      const ProgramResult result = live(run);
+      seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      undisturbed_ = result_of(run);
+      EXPECT_EQ(undisturbed_.steps.size(), static_cast<std::size_t>(kSteps));
+    }
+    return undisturbed_;
+  }
+  /// How long it took.
+  double seconds() {
+    undisturbed();
+    return seconds_;
+  }
+
+  /// The step of the checkpoint that `last` names, fully checked; -1 where there is no link yet.
+  /// Throws CheckpointError where what it names is not whole.
+  static dim_t last_checkpoint(const std::filesystem::path& run) {
+    const std::filesystem::path last = run / "checkpoints" / "last";
+    if (!std::filesystem::exists(std::filesystem::symlink_status(last))) return -1;
+    StoredModel stored = open_stored_model(run, "last", 1);
+    TrainingState state;
+    load_checkpoint(last, state, *stored.model);
+    return state.step;
+  }
+
+ private:
+  std::filesystem::path root_;
+  Rng rng_;
+  std::string batching_;
+  int runs_ = 0;
+  RunResult undisturbed_;
+  double seconds_ = 0.0;
+};
+
+}  // namespace dsf

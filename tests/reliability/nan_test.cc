@@ -1,0 +1,139 @@
+// NaNs that appear from nowhere: none may get into a file.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dsf/model/model_tensors.h"
+#include "dsf/model/safetensors.h"
+#include "dsf/train/finite.h"
+#include "tests/reliability/lives.h"
+
+namespace dsf {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// Numbers that are not finite in all checkpoints of a run.
+dim_t not_finite_on_disk(const fs::path& run) {
+  dim_t found = 0;
+  for (const fs::path& checkpoint : list_checkpoints(run / "checkpoints")) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(checkpoint)) {
+      if (entry.path().extension() != ".safetensors") continue;
+      const SafetensorsFile file = SafetensorsFile::read(entry.path());
+      for (const auto& [name, tensor] : file.tensors()) {
+        std::vector<float> values((tensor.end - tensor.begin) / sizeof(float));
+        file.copy_to(name, values);
+        found += std::ranges::count_if(values, [](float v) { return !std::isfinite(v); });
+      }
+    }
+    const std::string state = slurp(checkpoint / "state.json");
+    // What JSON makes of a NaN; before the first evaluation there is no best loss.
+    if (state.find("\"loss\": null") != std::string::npos) ++found;
+  }
+  return found;
+}
+
+struct Place {
+  dim_t step = 0;
+  std::string kind;
+  std::string name;
+  dim_t index = 0;
+  std::string text() const { return fmt::format("{}:{}:{}:{}", step, kind, name, index); }
+};
+
+// All tensors that a NaN can be put into, with their sizes.
+std::vector<std::pair<Place, dim_t>> all_places(const fs::path& run) {
+  StoredModel stored = open_stored_model(run, "last", 1);
+  std::vector<std::pair<Place, dim_t>> places = {{{0, "loss", "-", 0}, 1}};
+  for (const ModelTensor& tensor : model_tensors(*stored.model)) {
+    const auto size = static_cast<dim_t>(tensor.values.size());
+    if (!tensor.trained) {
+      places.push_back({{0, "buffer", tensor.name, 0}, size});
+      continue;
+    }
+    for (const char* kind : {"gradient", "weight", "m", "v"}) {
+      places.push_back({{0, kind, tensor.name, 0}, size});
+    }
+  }
+  const ModelState carried = stored.model->zero_state(stored.config.train.batch);
+  places.push_back({{0, "carried", "0", 0}, carried[0].rows() * carried[0].cols()});
+  return places;
+}
+
+void inject(int times) {
+  Lives lives("stream");
+  const fs::path model = lives.fresh();
+  ASSERT_EQ(lives.live(model).exit_code, 0);
+  const auto places = all_places(model);
+  std::map<std::string, int> ends;
+  dim_t saved = 0;
+  for (int i = 0; i < times; ++i) {
+    const auto& [tensor, size] =
+        places[static_cast<std::size_t>(lives.rng().below(static_cast<dim_t>(places.size())))];
+    Place place = tensor;
+    place.step = 1 + lives.rng().below(Lives::kSteps);
+    place.index = lives.rng().below(size);
+    const std::string mode = i % 2 == 0 ? "stop" : "skip";
+    SCOPED_TRACE(place.text() + " " + mode);
+    const fs::path run = lives.fresh();
+    ProgramResult result;
+    {
+      const ScopedVariable nan("DSF_NAN", place.text());
+      result = lives.live(run, {"--on-nan", mode});
+    }
+    ++ends[fmt::format("{} {}", mode, result.exit_code)];
+    saved += not_finite_on_disk(run);
+
+    // What is wrong with the batch alone can be skipped; a NaN in a carried state goes with the
+    // epoch's end. All else ends the run.
+    const bool batch_only = place.kind == "loss" || place.kind == "gradient";
+    if (batch_only) {
+      EXPECT_EQ(result.exit_code, mode == "stop" ? 1 : 0);
+    } else if (place.kind != "carried") {
+      EXPECT_EQ(result.exit_code, 1);
+    }
+    if (result.exit_code != 0) {
+      EXPECT_EQ(result.exit_code, 1);
+      EXPECT_THAT(result.err, HasSubstr("error: step "));
+      EXPECT_THAT(result.err, HasSubstr(place.kind == "gradient" ? place.name
+                                        : place.kind == "loss"   ? "the loss is nan"
+                                                                 : "not finite"));
+      // The last good checkpoint is as good as ever.
+      const ProgramResult after = lives.live(run);
+      ASSERT_EQ(after.exit_code, 0) << after.err;
+      const RunResult end = result_of(run);
+      EXPECT_TRUE(mode == "skip" || end == lives.undisturbed());
+    }
+    Lives::discard(run);
+  }
+  report_figure(fmt::format(
+      "NaN at {} random (step, tensor, number): {} in saved files; exit codes: stop 1: {}, stop 0: "
+      "{}, skip 0: {}, skip 1: {}",
+      times, saved, ends["stop 1"], ends["stop 0"], ends["skip 0"], ends["skip 1"]));
+  EXPECT_EQ(saved, 0);
+}
+
+TEST(NanInjection, NeverReachesAFile) { inject(10); }
+TEST(NanInjectionLong, NeverReachesAFile) { inject(200); }
+
+TEST(NanInjection, SkippedBatchIsToldInTheLogAndLeavesTheWeightsAlone) {
+  Lives lives("stream");
+  const fs::path run = lives.fresh();
+  {
+    const ScopedVariable nan("DSF_NAN", "5:gradient:head.weight:3");
+    const ProgramResult result = lives.live(run, {"--on-nan", "skip"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("step 5"));
+    EXPECT_THAT(result.err, HasSubstr("the gradient of head.weight"));
+  }
+  EXPECT_THAT(slurp(run / "log.jsonl"), HasSubstr(R"({"event":"skipped","step":5,)"));
+  StoredModel stored = open_stored_model(run, "last", 1);
+  TrainingState state;
+  load_checkpoint(run / "checkpoints" / "last", state, *stored.model);
+  EXPECT_EQ(state.step, Lives::kSteps);
+  EXPECT_EQ(state.adam.updates, Lives::kSteps - 1);
+}
+
+}  // namespace
+}  // namespace dsf
