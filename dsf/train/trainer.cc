@@ -337,7 +337,7 @@ void Trainer::save() {
   std::vector<std::string> links = {"last"};
   if (best_is_new_) links.emplace_back("best");
   // A checkpoint never knows of steps that the log does not.
-  log_->sync();
+  if (ranks_.leads()) log_->sync();
   if (ranks_.size() > 1) require_same(ranks_, model_hash(model_), "the weights");
   const Excused writing(ranks_);  // the others go on and wait in their next step
   try {
