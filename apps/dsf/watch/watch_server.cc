@@ -7,6 +7,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "apps/dsf/watch/assets.h"
 #include "apps/dsf/watch/run_board.h"
@@ -151,7 +152,7 @@ void WatchServer::Parts::set_guards() {
       [this](const Request& request, Response& response) { return check(request, response); });
   server.set_exception_handler([](const Request&, Response& response, std::exception_ptr thrown) {
     try {
-      std::rethrow_exception(thrown);
+      std::rethrow_exception(std::move(thrown));
     } catch (const std::exception& error) {
       refuse(error, response);
     }
