@@ -32,6 +32,7 @@ struct CommandOptions {
   int threads = 0;
   bool json = false;
   Communicator* ranks = &single_process();  // scale
+  double speedup = 1.0;                     // scale
 };
 
 struct Benchmark {
@@ -53,20 +54,20 @@ const std::vector<Benchmark>& benchmarks() {
   static const std::vector<Benchmark> all = {
       {"step",
        [](const Given&, const Options& options) { return bench_step(options); },
-       {"--hidden", "--tokens", "--lengths"}},
+       {"--speedup", "--hidden", "--tokens", "--lengths"}},
       {"layer",
        [](const Given&, const Options& options) { return bench_layer(options); },
-       {"--tokens", "--profile", "--lengths"}},
+       {"--speedup", "--tokens", "--profile", "--lengths"}},
       {"scan",
        [](const Given&, const Options& options) { return bench_scan(options); },
-       {"--precision", "--method", "--batch", "--profile", "--lengths"}},
+       {"--speedup", "--precision", "--method", "--batch", "--profile", "--lengths"}},
       {"length",
        [](const Given&, const Options& options) { return bench_length(options); },
-       {"--batch", "--hidden", "--profile", "--lengths"}},
-      {"epoch", run_epoch, {"--steps", "--hidden", "--tokens", "--profile"}},
+       {"--speedup", "--batch", "--hidden", "--profile", "--lengths"}},
+      {"epoch", run_epoch, {"--speedup", "--steps", "--hidden", "--tokens", "--profile"}},
       {"scale",
        [](const Given& given, const Options& options) {
-         return bench_scale(options, *given.ranks);
+         return bench_scale(options, *given.ranks, given.speedup);
        },
        {"--method", "--hidden", "--tokens", "--profile", "--lengths"}}};
   return all;
@@ -143,6 +144,11 @@ void add_bench_command(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   command->add_option("--lengths", options->lengths,
                       "epoch: file with the tokens of a sentence on each line");
+  command
+      ->add_option("--speedup", options->speedup,
+                   "scale: model ranks that compute so many times as fast as this one")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->add_flag("--profile", bench.profile, "step: every GEMM by itself as well");
   command->add_option("--seconds", bench.seconds, "about how long it may take")
       ->check(CLI::PositiveNumber)

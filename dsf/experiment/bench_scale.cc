@@ -175,7 +175,8 @@ void add_measured(const ScaleGroup& group, const Communicator& ranks, bool overl
        fmt::format("{:.2f}", group.alone / step)});
 }
 
-void add_modelled(const ScaleGroup& group, const StepProfile& profile, BenchReport& report) {
+void add_modelled(const ScaleGroup& group, const StepProfile& profile, double speedup,
+                  BenchReport& report) {
   for (const Network& network : published_networks()) {
     for (int ranks = 2; ranks <= kMostModelledRanks; ranks *= 2) {
       const ModelledStep direct = model_step(profile, network, AllReduce::direct, ranks);
@@ -187,6 +188,8 @@ void add_modelled(const ScaleGroup& group, const StepProfile& profile, BenchRepo
                                 {"gigabits", network.gigabits},
                                 {"latency_us", network.latency * 1e6},
                                 {"ranks", ranks},
+                                {"speedup", speedup},
+                                {"step_ms", milliseconds(profile.step + direct.exposed)},
                                 {"communication_ms", milliseconds(direct.communication)},
                                 {"exposed_ms", milliseconds(direct.exposed)},
                                 {"efficiency", direct.efficiency},
@@ -214,18 +217,18 @@ BenchReport empty_report() {
 
 }  // namespace
 
-BenchReport bench_scale(const BenchOptions& options, Communicator& ranks) {
+BenchReport bench_scale(const BenchOptions& options, Communicator& ranks, double speedup) {
   std::vector<StepConfig> configs = choose_step_configs(options);
   if (options.only.empty()) configs.resize(1);
   for (StepConfig& config : configs) {
     if (!options.batch.empty()) config.batch = options.batch.front();
     if (!options.steps.empty()) config.steps = options.steps.front();
   }
-  return bench_scale(configs, options, ranks);
+  return bench_scale(configs, options, ranks, speedup);
 }
 
 BenchReport bench_scale(const std::vector<StepConfig>& configs, const BenchOptions& options,
-                        Communicator& ranks) {
+                        Communicator& ranks, double speedup) {
   BenchReport report = empty_report();
   const std::vector<Precision> precisions =
       options.precisions.empty() ? std::vector<Precision>{Precision::f32} : options.precisions;
@@ -244,7 +247,7 @@ BenchReport bench_scale(const std::vector<StepConfig>& configs, const BenchOptio
             const Measured measured = measure(config, precision, *some, overlap, share);
             if (count == 1) group.alone = measured.samples.median_total();
             add_measured(group, *some, overlap, measured, report);
-            if (count == 1) add_modelled(group, measured.profile, report);
+            if (count == 1) add_modelled(group, measured.profile.faster(speedup), speedup, report);
           }
         }
         ranks.barrier();

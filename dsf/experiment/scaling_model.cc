@@ -26,6 +26,12 @@ double all_reduce_seconds(const Network& network, AllReduce algorithm, double by
   return wire + messages * network.latency;
 }
 
+StepProfile StepProfile::faster(double times) const {
+  StepProfile profile{step / times, backward_end / times, buckets};
+  for (Bucket& bucket : profile.buckets) bucket.ready /= times;
+  return profile;
+}
+
 ModelledStep model_step(const StepProfile& profile, const Network& network, AllReduce algorithm,
                         int ranks) {
   ModelledStep step;

@@ -12,7 +12,8 @@ const Network kNetwork = {"a byte a microsecond", 8e-3, 1e-6};
 
 // 100 bytes, four ranks: six messages of 25 bytes.
 TEST(ScalingModel, EveryRankSendsEveryOtherItsPartTwice) {
-  EXPECT_NEAR(all_reduce_seconds(kNetwork, AllReduce::direct, 100.0, 4), 6.0 * (1e-6 + 25e-6), 1e-12);
+  EXPECT_NEAR(all_reduce_seconds(kNetwork, AllReduce::direct, 100.0, 4), 6.0 * (1e-6 + 25e-6),
+              1e-12);
   EXPECT_NEAR(all_reduce_seconds(kNetwork, AllReduce::halving, 100.0, 4), 4e-6 + 150e-6, 1e-12);
   EXPECT_EQ(all_reduce_seconds(kNetwork, AllReduce::direct, 100.0, 1), 0.0);
 }
@@ -24,6 +25,14 @@ TEST(ScalingModel, BucketWaitsForItselfAndForTheOneBefore) {
   EXPECT_NEAR(step.communication, 306e-6, 1e-12);
   EXPECT_NEAR(step.exposed, 102e-6, 1e-12) << "only the last one";
   EXPECT_NEAR(step.efficiency, 1000.0 / 1102.0, 1e-9);
+}
+
+TEST(ScalingModel, FasterRanksHideLess) {
+  const StepProfile profile{1000e-6, 800e-6, {{100.0, 500e-6}, {100.0, 800e-6}}};
+  const StepProfile faster = profile.faster(10.0);
+  EXPECT_NEAR(faster.step, 100e-6, 1e-12);
+  EXPECT_NEAR(model_step(faster, kNetwork, AllReduce::direct, 2).exposed, 50e-6 + 204e-6 - 80e-6,
+              1e-12);
 }
 
 TEST(ScalingModel, SlowNetworkExposesWhatTheBackwardPassCannotHide) {
