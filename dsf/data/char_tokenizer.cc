@@ -78,10 +78,14 @@ void CharTokenizer::save(const std::filesystem::path& file) const {
 }
 
 std::vector<std::string> char_tokens(const TokenizerConfig& config, std::string_view text) {
-  std::vector<dim_t> counts(kCodePoints);
-  for_each_code_point(text, [&](char32_t point) { ++counts[point]; });
+  // As long as the largest code point needs: most texts have none of the million behind it.
+  std::vector<dim_t> counts;
+  for_each_code_point(text, [&](char32_t point) {
+    if (point >= counts.size()) counts.resize(point + 1);
+    ++counts[point];
+  });
   std::vector<CountedToken> candidates;
-  for (char32_t point = 0; point < kCodePoints; ++point) {
+  for (char32_t point = 0; point < counts.size(); ++point) {
     if (counts[point] == 0) continue;
     CountedToken& token = candidates.emplace_back();
     append_utf8(point, token.text);

@@ -116,7 +116,7 @@ std::vector<Field> make_fields() {
        "steps between evaluations; 0: at the end of each epoch"},
       {"train", "checkpoint_every", DSF_AT(train.checkpoint_every), kFromZero, {}, free,
        "steps between checkpoints, besides the one after each evaluation; 0: none"},
-      {"train", "keep", DSF_AT(train.keep), kFromOne, {}, free,
+      {"train", "keep", DSF_AT(train.keep), kSize, {}, free,
        "newest checkpoints that stay, besides the best"},
       {"train", "on_nan", DSF_AT(train.on_nan), kAny, {"stop", "skip"}, free,
        "a loss or gradient that is not finite: stop before the update, or skip the batch"},

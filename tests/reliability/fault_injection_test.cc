@@ -88,6 +88,16 @@ TEST(FaultInjection, FailingCallsEndTheRunWithAReasonAndLoseNothing) {
   EXPECT_TRUE(result_of(run) == lives.undisturbed());
 }
 
+TEST(FreeSpace, RunThatWillNotFitIsRefusedBeforeItWritesAnything) {
+  Lives lives("stream");
+  const fs::path run = lives.fresh();
+  // Checkpoints of 30 KB, a thousand million of them: 30 TB.
+  const ProgramResult result = lives.live(run, {"--set", "train.keep=1000000000"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr(" MB are free"), HasSubstr("train.keep")));
+  EXPECT_FALSE(fs::exists(run));
+}
+
 TEST(FaultInjectionLong, EveryCall) { fail_every_call(1); }
 
 }  // namespace
