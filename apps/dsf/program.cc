@@ -34,9 +34,9 @@ void check_subcommand(const CLI::App& app, int argc, char** argv) {
 int parse_and_run(int argc, char** argv) {
   CLI::App app(
       "dsf trains recurrent language models on CPUs, without back-propagation through time", "dsf");
-  app.set_version_flag("--version", fmt::format("dsf {} (commit {})\n{}, {}, {}", version(),
-                                                git_commit(), build_type(), compiler(),
-                                                build_features()));
+  app.set_version_flag("--version",
+                       fmt::format("dsf {} (commit {})\n{}, {}, {}", version(), git_commit(),
+                                   build_type(), compiler(), build_features()));
   app.require_subcommand(1);
   add_commands(app);
   check_subcommand(app, argc, argv);
