@@ -15,8 +15,8 @@ struct ModelConfig {
       "plain";       ///< plain: x + Mixer(x) | transformer: see layers/transformer_block.h
   bool skip = true;  ///< the skip connections of the blocks
   std::string reset = "after";  ///< gru: reset gate after | before the recurrent product
-  bool recompute = false;       ///< recurrent layers keep their states alone: see RecurrentLayer
   dim_t context = 64;           ///< longest sequence that attention's learned positions cover
+  bool recompute = false;       ///< recurrent layers keep their states alone: see RecurrentLayer
 };
 
 }  // namespace dsf
