@@ -26,6 +26,7 @@ double bytes_of(const char* file, const std::string& name) {
 }  // namespace
 
 double resident_bytes() { return bytes_of(kStatus, "VmRSS"); }
+double resident_code_bytes() { return bytes_of(kStatus, "RssFile"); }
 double peak_resident_bytes() { return bytes_of(kStatus, "VmHWM"); }
 void reset_peak_resident() { std::ofstream("/proc/self/clear_refs") << "5"; }
 double available_bytes() { return bytes_of(kMachine, "MemAvailable"); }

@@ -5,6 +5,8 @@
 namespace dsf {
 
 double resident_bytes();
+/// Of it the program and its libraries, as far as they have been touched.
+double resident_code_bytes();
 /// The largest resident_bytes() so far, or since reset_peak_resident().
 double peak_resident_bytes();
 /// Where the system does not allow it, peaks stay those of the whole process.

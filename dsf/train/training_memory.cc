@@ -2,17 +2,22 @@
 
 #include <algorithm>
 
+#include "dsf/base/process_memory.h"
 #include "dsf/data/batcher.h"
 #include "dsf/model/step_memory.h"
 
 namespace dsf {
 namespace {
 
-// The program itself, its libraries, the code oneDNN generates and the stacks of its threads.
-constexpr double kProgramBytes = 16e6;
+// The program and its libraries as they are now, and what training adds to them: more of their
+// code, the code oneDNN generates, the stacks of its threads.
+double program_bytes() {
+  constexpr double kByTraining = 8e6;
+  return resident_code_bytes() + kByTraining;
+}
 
 double step_bytes(const RunConfig& config, dim_t vocab, const BatchShape& shape) {
-  return kProgramBytes +
+  return program_bytes() +
          step_memory(config.model, config.feedback, vocab, shape, precision_of(config.train));
 }
 
