@@ -127,11 +127,18 @@ def check_generation(browser, scene):
     assert generate(browser, "alive", "blue").startswith("blue")
 
 
+# By name: runs stand in the order in which the page met them.
+def toggle(browser, run):
+    browser.run("[...document.querySelectorAll('#runs label')]"
+                ".find((label) => label.textContent === arguments[0]).querySelector('input').click()",
+                run)
+
+
 def check_hiding(browser):
-    browser.run("document.querySelectorAll('#runs input')[1].click()")
-    assert points_of(browser, "loss", "finished") == 0
-    browser.run("document.querySelectorAll('#runs input')[1].click()")
-    assert points_of(browser, "loss", "finished") > 0
+    toggle(browser, "finished")
+    wait_for("the curve to vanish", lambda: points_of(browser, "loss", "finished") == 0)
+    toggle(browser, "finished")
+    wait_for("the curve to come back", lambda: points_of(browser, "loss", "finished") > 0)
 
 
 def check_console(browser):
