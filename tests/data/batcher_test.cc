@@ -10,7 +10,7 @@
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
 #include "tests/data/corpora.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/message_of.h"
 
 namespace dsf {
 namespace {

@@ -6,7 +6,7 @@
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
 #include "dsf/data/dataset.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/message_of.h"
 #include "tests/support/small_text.h"
 
 namespace dsf {

@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "dsf/base/error.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_directory.h"
 
 namespace dsf {
 namespace {
@@ -44,7 +45,7 @@ struct Names {
 class KnownDirectory : public ::testing::TestWithParam<Names> {};
 
 TEST_P(KnownDirectory, GivesItsThreeFiles) {
-  const TempDir dir;
+  const TempDirectory dir;
   dir.write(GetParam().train, "train text\n");
   dir.write(GetParam().valid, "valid text\n");
   dir.write(GetParam().test, "test text\n");
@@ -62,14 +63,14 @@ INSTANTIATE_TEST_SUITE_P(
                       Names{"train.txt", "valid.txt", "test.txt"}));
 
 TEST(CorpusDirectory, TestMayBeMissing) {
-  const TempDir dir;
+  const TempDirectory dir;
   dir.write("train.txt", "a\n");
   dir.write("valid.txt", "b\n");
   EXPECT_EQ(read(dir.path().string()).test, "");
 }
 
 TEST(CorpusDirectory, GzipFilesAreReadThrough) {
-  const TempDir dir;
+  const TempDirectory dir;
   gzFile out = gzopen((dir / "train.txt.gz").c_str(), "wb");
   ASSERT_GT(gzputs(out, "packed text\n"), 0);
   ASSERT_EQ(gzclose(out), Z_OK);
@@ -78,14 +79,14 @@ TEST(CorpusDirectory, GzipFilesAreReadThrough) {
 }
 
 TEST(CorpusDirectory, MissingValidIsNamed) {
-  const TempDir dir;
+  const TempDirectory dir;
   dir.write("ptb.train.txt", "a\n");
   EXPECT_THAT(message_of<DataError>([&] { read(dir.path().string()); }),
               AllOf(HasSubstr("ptb.train.txt"), HasSubstr("no ptb.valid.txt")));
 }
 
 TEST(CorpusDirectory, UnknownDirectoryListsWhatWasLookedFor) {
-  const TempDir dir;
+  const TempDirectory dir;
   dir.write("notes.md", "text\n");
   EXPECT_THAT(
       message_of<DataError>([&] { read(dir.path().string()); }),
@@ -94,7 +95,7 @@ TEST(CorpusDirectory, UnknownDirectoryListsWhatWasLookedFor) {
 }
 
 TEST(CorpusDirectory, SeparateValidFileContradictsADirectory) {
-  const TempDir dir;
+  const TempDirectory dir;
   dir.write("train.txt", "a\n");
   dir.write("valid.txt", "b\n");
   DataConfig config = with_corpus(dir.path().string());
@@ -103,7 +104,7 @@ TEST(CorpusDirectory, SeparateValidFileContradictsADirectory) {
 }
 
 TEST(CorpusDirectory, EmptySplitIsRefusedByName) {
-  const TempDir dir;
+  const TempDirectory dir;
   dir.write("train.txt", "a\n");
   dir.write("valid.txt", "");
   EXPECT_THAT(message_of<DataError>([&] { read(dir.path().string()); }),
@@ -113,7 +114,7 @@ TEST(CorpusDirectory, EmptySplitIsRefusedByName) {
 // --- files ---------------------------------------------------------------------------------------
 
 TEST(CorpusFile, FractionsAreCutFromTheEndAtLineEnds) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string whole = numbered_lines(100);
   DataConfig config = with_corpus(dir.write("x.txt", whole));
   config.valid_fraction = 0.2;
@@ -126,7 +127,7 @@ TEST(CorpusFile, FractionsAreCutFromTheEndAtLineEnds) {
 }
 
 TEST(CorpusFile, NoTestFractionNoTest) {
-  const TempDir dir;
+  const TempDirectory dir;
   DataConfig config = with_corpus(dir.write("x.txt", numbered_lines(100)));
   config.test_fraction = 0.0;
   const CorpusText text = read_corpus(config, 0);
@@ -135,7 +136,7 @@ TEST(CorpusFile, NoTestFractionNoTest) {
 }
 
 TEST(CorpusFile, EachSplitGetsALineHoweverShortTheText) {
-  const TempDir dir;
+  const TempDirectory dir;
   const CorpusText text = read(dir.write("x.txt", "one\ntwo\nthree"));
   EXPECT_EQ(text.train, "one\n");
   EXPECT_EQ(text.valid, "two\n");
@@ -143,7 +144,7 @@ TEST(CorpusFile, EachSplitGetsALineHoweverShortTheText) {
 }
 
 TEST(CorpusFile, TooFewLinesLeaveNothingForValid) {
-  const TempDir dir;
+  const TempDirectory dir;
   for (const char* text : {"one\ntwo\n", "one", "\n"}) {
     const std::string file = dir.write("x.txt", text);
     EXPECT_THAT(message_of<DataError>([&] { read(file); }), HasSubstr("nothing is left for"));
@@ -151,7 +152,7 @@ TEST(CorpusFile, TooFewLinesLeaveNothingForValid) {
 }
 
 TEST(CorpusFile, ValidAndTestFilesLeaveTheCorpusWhole) {
-  const TempDir dir;
+  const TempDirectory dir;
   DataConfig config = with_corpus(dir.write("x.txt", "one\n"));
   config.valid = dir.write("v.txt", "two\n");
   config.test = dir.write("t.txt", "three\n");
@@ -162,8 +163,9 @@ TEST(CorpusFile, ValidAndTestFilesLeaveTheCorpusWhole) {
 }
 
 TEST(CorpusFile, ListIsReadInOrderAndLinesStayApart) {
-  const TempDir dir;
-  const std::string list = dir.write("b.txt", "first\nend") + "," + dir.write("a.txt", "second\n");
+  const TempDirectory dir;
+  const std::string list =
+      dir.write("b.txt", "first\nend").string() + "," + dir.write("a.txt", "second\n").string();
   DataConfig config = with_corpus(list);
   config.valid = dir / "a.txt";
   config.test_fraction = 0.0;
@@ -171,25 +173,25 @@ TEST(CorpusFile, ListIsReadInOrderAndLinesStayApart) {
 }
 
 TEST(CorpusFile, NameWithACommaIsOneFile) {
-  const TempDir dir;
+  const TempDirectory dir;
   EXPECT_EQ(lines_of(read(dir.write("a,b.txt", numbered_lines(100))).train), 90);
 }
 
 TEST(CorpusFile, EmptyNameInAListIsRefused) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string file = dir.write("a.txt", "text\n");
   EXPECT_THROW(read(file + ","), ConfigError);
   EXPECT_THROW(read("," + file), ConfigError);
 }
 
 TEST(CorpusFile, MissingFileIsNamed) {
-  const TempDir dir;
+  const TempDirectory dir;
   EXPECT_THAT(message_of<DataError>([&] { read(dir / "nowhere"); }), HasSubstr("nowhere"));
   EXPECT_THAT(message_of<ConfigError>([] { read(""); }), HasSubstr("data.corpus is not set"));
 }
 
 TEST(CorpusFile, FractionsOutOfRangeAreRefused) {
-  const TempDir dir;
+  const TempDirectory dir;
   DataConfig config = with_corpus(dir.write("x.txt", numbered_lines(100)));
   for (const auto& [valid, test] : {std::pair(-0.1, 0.1), std::pair(1.0, 0.0), std::pair(0.0, 0.1),
                                     std::pair(0.5, 0.5), std::pair(0.1, 2.0)}) {
@@ -200,7 +202,7 @@ TEST(CorpusFile, FractionsOutOfRangeAreRefused) {
 }
 
 TEST(CorpusFile, OnlyTheByteTokenizerTakesBinaryFiles) {
-  const TempDir dir;
+  const TempDirectory dir;
   DataConfig config = with_corpus(dir.write("x.bin", std::string("\xFF\n\0\n\xEF\xBB\n", 7)));
   EXPECT_THROW(read_corpus(config, 0), DataError);
   config.tokenizer = "char";

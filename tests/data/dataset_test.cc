@@ -9,7 +9,8 @@
 #include "dsf/base/error.h"
 #include "dsf/base/timer.h"
 #include "tests/data/corpora.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_directory.h"
 
 namespace dsf {
 namespace {
@@ -68,7 +69,7 @@ class SmallDataset : public ::testing::Test {
     config_.corpus = dir_.path().string();
   }
 
-  TempDir dir_;
+  TempDirectory dir_;
   DataConfig config_;
 };
 

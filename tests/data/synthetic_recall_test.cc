@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "dsf/base/error.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/message_of.h"
 
 namespace dsf {
 namespace {

@@ -11,7 +11,8 @@
 #include <string>
 
 #include "dsf/base/error.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_directory.h"
 
 namespace dsf {
 namespace {
@@ -34,27 +35,27 @@ std::string long_text() {
 }
 
 TEST(ReadCorpusFile, GivesTheBytesOfTheFile) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string bytes("a\0b\xFF\r\n", 6);
   EXPECT_EQ(read_corpus_file(dir.write("x.bin", bytes)), bytes);
 }
 
 TEST(ReadCorpusFile, ReadsFilesLongerThanAChunk) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string text = long_text();
   ASSERT_GT(text.size(), std::size_t{2} << 20U);
   EXPECT_EQ(read_corpus_file(dir.write("x.txt", text)), text);
 }
 
 TEST(ReadCorpusFile, GzipIsReadThrough) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string text = long_text();
   write_gzip(dir / "x.txt.gz", text);
   EXPECT_EQ(read_corpus_file(dir / "x.txt.gz"), text);
 }
 
 TEST(ReadCorpusFile, CutOffGzipIsRefused) {
-  const TempDir dir;
+  const TempDirectory dir;
   write_gzip(dir / "x.txt.gz", long_text());
   std::filesystem::resize_file(dir / "x.txt.gz", std::filesystem::file_size(dir / "x.txt.gz") / 2);
   EXPECT_THAT(message_of<DataError>([&] { read_corpus_file(dir / "x.txt.gz"); }),
@@ -62,7 +63,7 @@ TEST(ReadCorpusFile, CutOffGzipIsRefused) {
 }
 
 TEST(ReadCorpusFile, GzipWithAFlippedByteIsRefused) {
-  const TempDir dir;
+  const TempDirectory dir;
   write_gzip(dir / "x.txt.gz", long_text());
   std::fstream file(dir / "x.txt.gz", std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(20'000);
@@ -74,25 +75,25 @@ TEST(ReadCorpusFile, GzipWithAFlippedByteIsRefused) {
 }
 
 TEST(ReadCorpusFile, PlainTextNamedGzipIsRefused) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string file = dir.write("x.gz", "plain text\n");
   EXPECT_THAT(message_of<DataError>([&] { read_corpus_file(file); }), HasSubstr("not gzip data"));
 }
 
 TEST(ReadCorpusFile, MissingFileIsNamed) {
-  const TempDir dir;
+  const TempDirectory dir;
   EXPECT_THAT(message_of<DataError>([&] { read_corpus_file(dir / "nowhere.txt"); }),
               HasSubstr("nowhere.txt: no such file"));
 }
 
 TEST(ReadCorpusFile, DirectoryIsRefused) {
-  const TempDir dir;
+  const TempDirectory dir;
   EXPECT_THAT(message_of<DataError>([&] { read_corpus_file(dir.path()); }),
               HasSubstr("a directory"));
 }
 
 TEST(ReadCorpusFile, EmptyFileIsRefused) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string file = dir.write("empty.txt", "");
   EXPECT_THAT(message_of<DataError>([&] { read_corpus_file(file); }),
               HasSubstr("empty.txt: the file is"));
@@ -100,28 +101,28 @@ TEST(ReadCorpusFile, EmptyFileIsRefused) {
 }
 
 TEST(ReadTextFile, NulByteIsReportedByOffsetAndLine) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string file = dir.write("x.txt", std::string("one\ntwo\nth\0ree\n", 15));
   EXPECT_THAT(message_of<DataError>([&] { read_text_file(file); }),
               HasSubstr("x.txt: a NUL byte at byte 10, line 3"));
 }
 
 TEST(ReadTextFile, MalformedUtf8IsReportedByOffsetAndLine) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string file = dir.write("latin1.txt", "one\nna\xEFve\n");
   EXPECT_THAT(message_of<DataError>([&] { read_text_file(file); }),
               HasSubstr("latin1.txt: malformed UTF-8 at byte 6, line 2"));
 }
 
 TEST(ReadTextFile, TheFirstFaultIsReported) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string file = dir.write("x.txt", std::string("\xFF\n\0\n", 4));
   EXPECT_THAT(message_of<DataError>([&] { read_text_file(file); }),
               HasSubstr("malformed UTF-8 at byte 0, line 1"));
 }
 
 TEST(ReadTextFile, GzipWithoutItsNameIsRecognised) {
-  const TempDir dir;
+  const TempDirectory dir;
   write_gzip(dir / "x.gz", long_text());
   std::filesystem::rename(dir / "x.gz", dir / "x.txt");
   EXPECT_THAT(message_of<DataError>([&] { read_text_file(dir / "x.txt"); }),
@@ -129,7 +130,7 @@ TEST(ReadTextFile, GzipWithoutItsNameIsRecognised) {
 }
 
 TEST(ReadTextFile, ByteOrderMarkIsLeftOut) {
-  const TempDir dir;
+  const TempDirectory dir;
   EXPECT_EQ(read_text_file(dir.write("x.txt", "\xEF\xBB\xBFtext\n")), "text\n");
 }
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "dsf/data/bpe_tokenizer.h"
-#include "tests/data/temp_dir.h"
 #include "tests/support/small_text.h"
+#include "tests/support/temp_directory.h"
 
 namespace dsf {
 namespace {
@@ -34,14 +34,14 @@ void expect_equal(const Split& actual, const Split& expected) {
   EXPECT_EQ(actual.bytes, expected.bytes);
 }
 
-std::vector<fs::path> entries(const TempDir& dir) {
+std::vector<fs::path> entries(const TempDirectory& dir) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(dir.path())) files.push_back(entry.path());
   return files;
 }
 
 TEST(TokenCache, SecondSplitIsReadBackAsTheFirst) {
-  const TempDir dir;
+  const TempDirectory dir;
   const TokenCache cache(dir.path());
   const Split expected = make_split(tokenizer(), text());
   expect_equal(cache.split(tokenizer(), text()), expected);
@@ -52,7 +52,7 @@ TEST(TokenCache, SecondSplitIsReadBackAsTheFirst) {
 }
 
 TEST(TokenCache, OtherTextOrTokenizerIsAnotherEntry) {
-  const TempDir dir;
+  const TempDirectory dir;
   const TokenCache cache(dir.path());
   cache.split(tokenizer(), text());
   expect_equal(cache.split(tokenizer(), text() + "more\n"),
@@ -63,7 +63,7 @@ TEST(TokenCache, OtherTextOrTokenizerIsAnotherEntry) {
 }
 
 TEST(TokenCache, DamagedEntryIsMadeAgain) {
-  const TempDir dir;
+  const TempDirectory dir;
   const TokenCache cache(dir.path());
   const Split expected = cache.split(tokenizer(), text());
   const fs::path file = entries(dir)[0];
@@ -83,7 +83,7 @@ TEST(TokenCache, DamagedEntryIsMadeAgain) {
 }
 
 TEST(TokenCache, TokenizerIsLearntOnce) {
-  const TempDir dir;
+  const TempDirectory dir;
   const TokenCache cache(dir.path());
   const TokenizerConfig config = {"bpe", 270, 1};
   const auto first = cache.tokenizer(config, text());
@@ -99,7 +99,7 @@ TEST(TokenCache, TokenizerIsLearntOnce) {
 }
 
 TEST(TokenCache, SmallTextsAndOtherTokenizersLeaveNothingBehind) {
-  const TempDir dir;
+  const TempDirectory dir;
   const TokenCache cache(dir.path());
   cache.split(tokenizer(), small_text(10));
   cache.split(*cache.tokenizer({"word", 0, 1}, text()), text());
@@ -107,8 +107,8 @@ TEST(TokenCache, SmallTextsAndOtherTokenizersLeaveNothingBehind) {
 }
 
 TEST(TokenCache, ADirectoryThatCannotBeMadeIsNoError) {
-  const TempDir dir;
-  const TokenCache cache(dir.write("file", "not a directory") + "/cache");
+  const TempDirectory dir;
+  const TokenCache cache(dir.write("file", "not a directory") / "cache");
   expect_equal(cache.split(tokenizer(), text()), make_split(tokenizer(), text()));
 }
 

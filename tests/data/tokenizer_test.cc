@@ -11,7 +11,8 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_directory.h"
 
 namespace dsf {
 namespace {
@@ -194,7 +195,7 @@ TEST(Tokenizer, BinaryTrainingTextIsRefusedByAllButByte) {
 class EveryTokenizer : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EveryTokenizer, LoadsAsItWasSaved) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string text = "the naïve \"cat\" \\ sat\n日本語 🎈\n";
   const auto saved = build(GetParam(), text);
   saved->save(dir / "tokenizer.json");
@@ -223,7 +224,7 @@ TEST_P(EveryTokenizer, EncodesAnyBytesWithinTheVocabulary) {
 }
 
 TEST_P(EveryTokenizer, SavingWhereNothingCanBeWrittenFails) {
-  const TempDir dir;
+  const TempDirectory dir;
   EXPECT_THROW(build(GetParam(), "some text\n")->save(dir / "no/such/dir/t.json"), IoError);
 }
 
@@ -239,7 +240,7 @@ std::string stored(const std::string& kind, const std::string& tokens) {
 }
 
 TEST_P(DamagedTokenizer, IsRefusedByName) {
-  const TempDir dir;
+  const TempDirectory dir;
   const std::string file = dir.write("broken.json", GetParam());
   EXPECT_THAT(message_of<DataError>([&] { load_tokenizer(file); }), HasSubstr("broken.json"));
 }
@@ -267,7 +268,7 @@ INSTANTIATE_TEST_SUITE_P(
         stored(R"("char")", R"(["<unk>","<bos>","\n","a","a"])")));
 
 TEST(DamagedTokenizerFile, EveryCutOfAGoodFileIsRefused) {
-  const TempDir dir;
+  const TempDirectory dir;
   build("word", "a b c\n")->save(dir / "t.json");
   std::ifstream in(dir / "t.json", std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -279,7 +280,7 @@ TEST(DamagedTokenizerFile, EveryCutOfAGoodFileIsRefused) {
 }
 
 TEST(DamagedTokenizerFile, MissingFileIsNamed) {
-  const TempDir dir;
+  const TempDirectory dir;
   EXPECT_THAT(message_of<DataError>([&] { load_tokenizer(dir / "none.json"); }),
               HasSubstr("none.json"));
 }
