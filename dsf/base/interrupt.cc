@@ -16,7 +16,6 @@ Handler previous_usr1 = SIG_DFL;
 extern "C" void note_stop(int signal) {
   stop_seen = signal;
   std::signal(SIGINT, SIG_DFL);  // the next one is not caught any more
-  std::signal(SIGTERM, SIG_DFL);
 }
 
 extern "C" void note_save(int /*signal*/) { save_seen = 1; }

@@ -4,8 +4,10 @@ namespace dsf {
 
 /// While it lives, signals only leave notes, so that the work at hand can be finished and saved:
 ///
-///   SIGINT, SIGTERM   save and stop; a second one of the two ends the process at once
+///   SIGINT, SIGTERM   save and stop; a SIGINT after that ends the process at once
 ///   SIGUSR1           save and go on
+///
+/// More SIGTERMs change nothing: timeout, batch systems and mpirun send them in pairs.
 ///
 /// One at a time in a process.
 class InterruptGuard {

@@ -1,6 +1,7 @@
 #include "dsf/kernels/gemm_onednn.h"
 
 #include <omp.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): POSIX, sigset_t and its functions
 
 #include <algorithm>
 #include <compare>
@@ -34,6 +35,33 @@ class SingleThreaded {
 
  private:
   int before_;
+};
+
+// While sgemm's kernels run, the stack pointer may point into a buffer on the heap (all versions
+// before the repair of March 2026, uxlfoundation/oneDNN#4845): a signal handler's frame would
+// overwrite whatever lies below that buffer. So signals wait until the product is done, a
+// millisecond at most. Those that report an error of the code itself cannot wait.
+class SignalsWait {
+ public:
+  SignalsWait() { pthread_sigmask(SIG_BLOCK, &those_that_can(), &before_); }
+  ~SignalsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+ private:
+  static const sigset_t& those_that_can() {
+    static const sigset_t signals = [] {
+      sigset_t set;
+      sigfillset(&set);
+      for (const int error : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
+        sigdelset(&set, error);
+      }
+      return set;
+    }();
+    return signals;
+  }
+
+  sigset_t before_;
 };
 
 dnnl::matmul::primitive_desc describe_matmul(const memory::desc& a, const memory::desc& b,
@@ -226,6 +254,7 @@ bool has_amx() {
 
 void sgemm(Op op_a, ConstMatrixF a, Op op_b, ConstMatrixF b, Into into, MatrixF c) {
   const SingleThreaded single;
+  const SignalsWait signals_wait;
   const dim_t k = op_a == Op::none ? a.cols : a.rows;
   const dnnl_status_t status = dnnl_sgemm(
       op_a == Op::none ? 'N' : 'T', op_b == Op::none ? 'N' : 'T', c.rows, c.cols, k, 1.0F, a.data,
