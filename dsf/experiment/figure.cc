@@ -23,12 +23,13 @@ struct MethodStyle {
 
 // Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
 // a colour: the second one is dashed, with a hollow mark.
-constexpr std::array<MethodStyle, 12> kStyles = {{
+constexpr std::array<MethodStyle, 13> kStyles = {{
     {"bptt", "#000000", 1, 7},
     {"dsf", "#0072B2", 1, 7},
     {"ft", "#D55E00", 1, 7},
     {"fitted", "#009E73", 1, 5},
     {"adaptive", "#009E73", 2, 4},
+    {"learned", "#56B4E9", 1, 11},
     {"gated", "#CC79A7", 1, 9},
     {"gated:diagonal", "#CC79A7", 2, 8},
     {"iterated:1", "#E69F00", 1, 13},

@@ -67,6 +67,7 @@ MixerRow recurrent_row(const ModelConfig& config, const FeedbackMethod& method, 
       break;
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
+    case FeedbackKind::learned:
       kept.f32 += S;  // errors
       break;
     default:
@@ -157,6 +158,7 @@ bool needs_jacobian(const FeedbackMethod& method) {
     case FeedbackKind::bptt:
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
+    case FeedbackKind::learned:
       return true;
     case FeedbackKind::iterated:
       return method.number > 0;
