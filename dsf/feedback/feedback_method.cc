@@ -13,7 +13,7 @@
 namespace dsf {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FeedbackKind>, 12> kMethods = {
+constexpr std::array<std::pair<std::string_view, FeedbackKind>, 14> kMethods = {
     {{"bptt", FeedbackKind::bptt},
      {"ft", FeedbackKind::ft},
      {"dsf", FeedbackKind::dsf},
@@ -25,7 +25,9 @@ constexpr std::array<std::pair<std::string_view, FeedbackKind>, 12> kMethods = {
      {"learned", FeedbackKind::learned},
      {"pairs", FeedbackKind::pairs},
      {"blocks:K", FeedbackKind::blocks},
-     {"lowrank:K", FeedbackKind::lowrank}}};
+     {"lowrank:K", FeedbackKind::lowrank},
+     {"dense", FeedbackKind::dense},
+     {"orthogonal", FeedbackKind::orthogonal}}};
 
 constexpr std::string_view kNumber = ":K";
 constexpr std::size_t kMostDigits = 9;  // more is a slip of the finger, and fits no counter

@@ -22,7 +22,9 @@ enum class FeedbackKind {
   learned,
   pairs,
   blocks,
-  lowrank
+  lowrank,
+  dense,
+  orthogonal
 };
 
 struct FeedbackMethod {

@@ -7,6 +7,7 @@
 #include "dsf/base/rng.h"
 #include "dsf/feedback/block_diagonal.h"
 #include "dsf/feedback/bptt.h"
+#include "dsf/feedback/dense.h"
 #include "dsf/feedback/diagonal.h"
 #include "dsf/feedback/feedback.h"
 #include "dsf/feedback/feedback_method.h"
@@ -137,6 +138,11 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
     case FeedbackKind::lowrank:
       return std::make_unique<StationaryFeedback>(
           fixed_matrix(config, method, range, state_size, Rng(seed, purpose)));
+    case FeedbackKind::dense:
+      return std::make_unique<DenseFeedback>(draw_gaussian_matrix(state_size, Rng(seed, purpose)));
+    case FeedbackKind::orthogonal:
+      return std::make_unique<DenseFeedback>(
+          draw_orthogonal_matrix(state_size, range.first, range.second, Rng(seed, purpose)));
     case FeedbackKind::dsf:
       break;
   }

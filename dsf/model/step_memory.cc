@@ -70,6 +70,10 @@ MixerRow recurrent_row(const ModelConfig& config, const FeedbackMethod& method, 
     case FeedbackKind::learned:
       kept.f32 += S;  // errors
       break;
+    case FeedbackKind::dense:
+    case FeedbackKind::orthogonal:
+      kept.f32 += S;  // rest: the product under way
+      break;
     default:
       break;
   }

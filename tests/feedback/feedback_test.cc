@@ -254,7 +254,7 @@ Grid<double> matrix_of(const std::string& method, Feedback& feedback) {
 class StationaryFeedbacks : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Structures, StationaryFeedbacks,
                          ::testing::Values("pairs", "blocks:1", "blocks:4", "blocks:50",
-                                           "lowrank:1", "lowrank:3"));
+                                           "lowrank:1", "lowrank:3", "dense", "orthogonal"));
 
 TEST_P(StationaryFeedbacks, FollowTheirMatrixFromStepToStep) {
   const Problem problem;
@@ -532,7 +532,8 @@ std::string error_of(const FeedbackConfig& config) {
 TEST(FeedbackConfigErrors, NameTheKeyAndTheKnownValues) {
   EXPECT_EQ(error_of(config_of("rtrl")),
             "feedback.method = \"rtrl\" is unknown; known: bptt, ft, dsf, gated, gated:diagonal, "
-            "iterated:K, fitted, adaptive, learned, pairs, blocks:K, lowrank:K");
+            "iterated:K, fitted, adaptive, learned, pairs, blocks:K, lowrank:K, dense, "
+            "orthogonal");
   EXPECT_EQ(error_of(config_of("dsf", "parallel")),
             "feedback.scan = \"parallel\" is unknown; known: auto, fused, serial, blocked, fft");
   FeedbackConfig config = config_of("dsf");
