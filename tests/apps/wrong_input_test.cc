@@ -103,7 +103,12 @@ TEST_F(WrongInput, OutIsMissingOrAFile) {
 
 TEST_F(WrongInput, UnknownCommandOrFlag) {
   expect_refused({"trian"}, HasSubstr("did you mean \"train\""));
-  expect_refused({"train", "--outt", "x"}, HasSubstr("--outt"));
+  expect_refused({"train", "--outt", "x"},
+                 AllOf(HasSubstr("--outt"), HasSubstr("did you mean \"--out\"")));
+  expect_refused({"eval"}, HasSubstr("dsf eval --help"));
+  expect_refused(
+      {"tokenizer", "encode", "x", "--txet=y"},
+      AllOf(HasSubstr("did you mean \"--text\""), HasSubstr("dsf tokenizer encode --help")));
   expect_refused({}, HasSubstr("--help"));
 }
 
