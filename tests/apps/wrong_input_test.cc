@@ -133,6 +133,11 @@ TEST_F(WrongInputToARun, RunDirectoryExists) {
                  AllOf(HasSubstr("--resume"), HasSubstr("--force")));
 }
 
+TEST_F(WrongInputToARun, TheDirectoryAboveIsNamed) {
+  expect_refused({"eval", directory_.path()},
+                 AllOf(HasSubstr("no run directory"), HasSubstr("runs in it: " + path("run"))));
+}
+
 TEST_F(WrongInputToARun, ForceWithWrongDataDestroysNothing) {
   expect_refused(train({"--data", path("nothing.txt"), "--force"}), HasSubstr("nothing.txt"));
 }
