@@ -41,7 +41,7 @@ void print_json(const EvalOptions& options, const StoredModel& stored,
                 const EvaluationReport& report) {
   const nlohmann::ordered_json json = {{"run", options.run},
                                        {"split", subject(options)},
-                                       {"checkpoint", options.checkpoint},
+                                       {"checkpoint", stored.checkpoint},
                                        {"step", stored.step},
                                        {"loss", report.loss},
                                        {"perplexity", report.perplexity},
@@ -55,7 +55,7 @@ void print_json(const EvalOptions& options, const StoredModel& stored,
 
 void print_text(const EvalOptions& options, const StoredModel& stored,
                 const EvaluationReport& report) {
-  fmt::print("{} ({}, step {}) on {}\n", options.run, options.checkpoint, stored.step,
+  fmt::print("{} ({}, step {}) on {}\n", options.run, stored.checkpoint, stored.step,
              subject(options));
   fmt::print("  loss                {:.6f}\n", report.loss);
   fmt::print("  perplexity          {:.4f}\n", report.perplexity);

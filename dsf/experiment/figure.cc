@@ -135,8 +135,9 @@ bool write_figure(const Figure& figure, const std::filesystem::path& stem) {
       std::system(("gnuplot " + shell_quoted(script.string()) + " 2>/dev/null").c_str());
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCommandNotFound) {
-    log_warning(
-        fmt::format("gnuplot is not installed; the script of the figure is {}", script.string()));
+    log_warning(fmt::format(
+        "gnuplot is not installed (Debian: gnuplot-nox); the script of the figure is {}",
+        script.string()));
     return false;
   }
   throw Error(fmt::format("gnuplot could not draw {} (status {})", script.string(), status));

@@ -14,6 +14,7 @@ StoredModel open_stored_model(const std::filesystem::path& run, const std::strin
   stored.config.train.threads = threads;
   apply_threads(stored.config.train);
   const std::filesystem::path directory = find_checkpoint(paths.checkpoints(), checkpoint);
+  stored.checkpoint = directory.filename().string();
   stored.tokenizer = load_tokenizer(paths.tokenizer());
   stored.model = std::make_unique<LanguageModel>(
       stored.config.model, stored.config.feedback, stored.tokenizer->vocab_size(),
