@@ -22,7 +22,7 @@ namespace {
 struct EvalOptions {
   std::string run;
   std::string split = "valid";
-  std::string checkpoint = "best";
+  std::string checkpoint = kAnyCheckpoint;
   std::string data;
   std::string text;
   std::string per_token;
@@ -41,7 +41,7 @@ void print_json(const EvalOptions& options, const StoredModel& stored,
                 const EvaluationReport& report) {
   const nlohmann::ordered_json json = {{"run", options.run},
                                        {"split", subject(options)},
-                                       {"checkpoint", options.checkpoint},
+                                       {"checkpoint", stored.checkpoint},
                                        {"step", stored.step},
                                        {"loss", report.loss},
                                        {"perplexity", report.perplexity},
@@ -55,7 +55,7 @@ void print_json(const EvalOptions& options, const StoredModel& stored,
 
 void print_text(const EvalOptions& options, const StoredModel& stored,
                 const EvaluationReport& report) {
-  fmt::print("{} ({}, step {}) on {}\n", options.run, options.checkpoint, stored.step,
+  fmt::print("{} ({}, step {}) on {}\n", options.run, stored.checkpoint, stored.step,
              subject(options));
   fmt::print("  loss                {:.6f}\n", report.loss);
   fmt::print("  perplexity          {:.4f}\n", report.perplexity);
@@ -139,9 +139,11 @@ void add_eval_command(CLI::App& app) {
   command->add_option("--split", options->split, "train, valid or test")
       ->check(CLI::IsMember({"train", "valid", "test"}))
       ->capture_default_str();
-  command->add_option("--checkpoint", options->checkpoint, "best or last")
-      ->check(CLI::IsMember({"best", "last"}))
-      ->capture_default_str();
+  command
+      ->add_option("--checkpoint", options->checkpoint,
+                   "best or last; without it the best or, where that is damaged, the newest "
+                   "that is whole")
+      ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--data", options->data, "the corpus, where it has moved since training");
   command->add_option("--text", options->text, "evaluate this text file instead of a split")
       ->option_text("FILE")

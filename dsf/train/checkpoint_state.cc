@@ -38,6 +38,27 @@ std::uint64_t hash_of(const ordered_json& json) {
   return std::stoull(json.get<std::string>(), nullptr, 16);
 }
 
+ordered_json json_of(const FileSeal& seal) {
+  ordered_json json = {{"bytes", seal.bytes}, {"xxh3", to_hex(seal.hash)}};
+  if (seal.parts.header_bytes == 0) return json;
+  json["header"] = {{"bytes", seal.parts.header_bytes}, {"xxh3", to_hex(seal.parts.header_hash)}};
+  ordered_json& tensors = json["tensors"] = ordered_json::object();
+  for (const auto& [name, hash] : seal.parts.tensors) tensors[name] = to_hex(hash);
+  return json;
+}
+
+FileSeal seal_of(const ordered_json& json) {
+  FileSeal seal{json.at("bytes").get<std::uint64_t>(), hash_of(json.at("xxh3")), {}};
+  if (!json.contains("header")) return seal;
+  const ordered_json& header = json.at("header");
+  seal.parts.header_bytes = header.at("bytes").get<std::uint64_t>();
+  seal.parts.header_hash = hash_of(header.at("xxh3"));
+  for (const auto& [name, hash] : json.at("tensors").items()) {
+    seal.parts.tensors[name] = hash_of(hash);
+  }
+  return seal;
+}
+
 // Everything before the seal, checked against it.
 std::string_view unsealed(const std::string& text) {
   const std::size_t seal = text.rfind(kSealStart);
@@ -69,7 +90,7 @@ CheckpointState state_of(const ordered_json& json) {
   // Checkpoints of version 0.1.0 have none: the trend begins anew.
   if (json.contains("loss_trend")) counters.trend = trend_of(json.at("loss_trend"));
   for (const auto& [name, seal] : json.at("files").items()) {
-    state.files[name] = {seal.at("bytes").get<std::uint64_t>(), hash_of(seal.at("xxh3"))};
+    state.files[name] = seal_of(seal);
   }
   return state;
 }
@@ -79,9 +100,7 @@ CheckpointState state_of(const ordered_json& json) {
 std::string to_json(const CheckpointState& state) {
   const TrainingCounters& counters = state.counters;
   ordered_json files = ordered_json::object();
-  for (const auto& [name, seal] : state.files) {
-    files[name] = {{"bytes", seal.bytes}, {"xxh3", to_hex(seal.hash)}};
-  }
+  for (const auto& [name, seal] : state.files) files[name] = json_of(seal);
   const ordered_json json = {
       {"format", kFormat},
       {"config_hash", to_hex(state.identity.config_hash)},
