@@ -61,8 +61,9 @@ void stop_by_sigterm(int times) {
     good += code == 0 && saved <= arrived_after + 1 && saved == logged_step(run);
     Lives::discard(run);
   }
-  report_figure(fmt::format(
-      "SIGTERM: {} of {} left a loadable checkpoint of the step they arrived in", good, times));
+  report_figure(
+      "SIGTERM",
+      fmt::format("{} of {} left a loadable checkpoint of the step they came in", good, times));
 }
 
 TEST(Signals, SigtermSavesTheStepItArrivesIn) { stop_by_sigterm(3); }
