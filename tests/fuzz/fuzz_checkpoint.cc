@@ -99,13 +99,23 @@ class GoodCheckpoint {
   CheckpointState state_;
 };
 
+GoodCheckpoint& good_checkpoint() {
+  static GoodCheckpoint checkpoint;
+  return checkpoint;
+}
+
 }  // namespace
 }  // namespace dsf
 
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+  dsf::good_checkpoint();
+  return 0;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dsf;
-  static GoodCheckpoint checkpoint;
   if (size == 0) return 0;
+  GoodCheckpoint& checkpoint = good_checkpoint();
   const std::string_view contents = as_text(data + 1, size - 1);
   const std::size_t file = data[0] % (kTensorFiles.size() + 2);
   // A whole checkpoint takes ten times as long as the file that is not as it should be.
