@@ -16,13 +16,14 @@ export DSF_FIGURES=$PWD/build/reliability.txt
 failed=0
 figure() { printf '%s\t%s\n' "$1" "$2" >>"$DSF_FIGURES"; }
 
-# One thread, with evaluations and checkpoints every few seconds.
+# A small model on one thread, with an evaluation and a checkpoint every few seconds.
 soak() {
   local out
   out=$(mktemp -d)
   if scripts/soak.py --seconds "${SOAK_SECONDS:-7200}" --csv build/soak.csv -- build/dsf train \
     --quiet --data synthetic:recall --out "$out/run" --threads 1 --steps 1000000000 \
-    --eval-every 500 --set train.checkpoint_every=500 >build/soak.log 2>&1; then
+    --set model.hidden=64 --set train.batch=32 --eval-every 999 --set train.checkpoint_every=333 \
+    >build/soak.log 2>&1; then
     figure "memory and open files" "$(sed -n 's/^time  *//p; s/^resident memory  *//p' build/soak.log |
       paste -sd ';' | sed 's/;/; /'); open files constant"
   else

@@ -132,20 +132,27 @@ void kill_at_named_points(int kills) {
 TEST(Crash, KilledAtEachNamedPointEndsAsIfItHadNot) { kill_at_named_points(1); }
 TEST(CrashLong, KilledAtEachNamedPoint) { kill_at_named_points(50); }
 
+dim_t logged_lines(const fs::path& run) {
+  const std::string log = slurp(run / "log.jsonl");
+  return std::count(log.begin(), log.end(), '\n');
+}
+
 TEST(CrashLong, LogHasNoGapAndNoDoubleStepAfterAHundredKillsOfOneRun) {
-  // A life ends after at most 1.3 times as long as the undisturbed run takes, of which a good part
-  // goes into its start: a hundred lives do not reach the end.
+  // A life ends when it has logged, on average, half of a hundredth of the run: on a machine of any
+  // speed a hundred lives do not reach the end.
   constexpr int kKills = 100;
   constexpr dim_t kManySteps = 2 * kKills * Lives::kSteps;
+  constexpr dim_t kLongestLife = kManySteps / kKills;
   Lives lives("sentences");
   const std::vector<std::string> steps = {"--set", fmt::format("train.steps={}", kManySteps)};
   const fs::path run = lives.fresh();
   int kills = 0;
   for (int code = kKilled; code == kKilled;) {
+    const dim_t before = logged_lines(run);
     const int process = lives.start(run, steps);
     if (kills < kKills) {
-      // Long enough to save something, most of the time.
-      ::usleep(static_cast<useconds_t>(1e6 * lives.seconds() * (0.3 + lives.rng().uniform())));
+      const dim_t last = before + 1 + lives.rng().below(kLongestLife);
+      ASSERT_TRUE(wait_until([&] { return logged_lines(run) >= last; })) << lives.last_words();
       ::kill(process, SIGKILL);
     }
     code = wait_for(process);

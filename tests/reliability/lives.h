@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -25,6 +26,18 @@
 namespace dsf {
 
 constexpr int kKilled = 128 + 9;
+constexpr useconds_t kMillisecond = 1000;
+
+/// Waits until `done`, for at most 30 seconds.
+template <typename Condition>
+bool wait_until(Condition&& done) {
+  constexpr int kTries = 30000;
+  for (int i = 0; i < kTries; ++i) {
+    if (done()) return true;
+    ::usleep(kMillisecond);
+  }
+  return false;
+}
 
 /// A variable of the environment, for the processes started while it lives.
 class ScopedVariable {

@@ -11,8 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr useconds_t kMillisecond = 1000;
-
 // The last step that the log tells of, 0 where it tells of none. The last line may be half written.
 dim_t logged_step(const fs::path& run) {
   dim_t step = 0;
@@ -22,17 +20,6 @@ dim_t logged_step(const fs::path& run) {
     if (json.is_object()) step = std::max(step, json.value("step", dim_t{0}));
   }
   return step;
-}
-
-// Waits until `done`, for at most 30 seconds.
-template <typename Condition>
-bool wait_until(Condition&& done) {
-  constexpr int kTries = 30000;
-  for (int i = 0; i < kTries; ++i) {
-    if (done()) return true;
-    ::usleep(kMillisecond);
-  }
-  return false;
 }
 
 // Enough steps that no run ends by itself; no checkpoint but those that a signal asks for.
