@@ -31,23 +31,20 @@ build: ## the program, build/dsf
 test: build-tests ## all tests but the long ones
 	$(CTEST) -LE '^long$$'
 
-# The figures of docs/reliability.md are collected while the tests run, and shown at the end.
-FIGURES := $(abspath $(BUILD))/reliability.txt
-check-long: build-tests ## the tests that take minutes to hours, the page in a browser, the fuzz targets
+check-long: build-tests build-fuzzers ## two hours: the long tests, the page in a browser, fuzzing, a soak
 	@$(SETUP) browser
-	@rm -f $(FIGURES)
-	DSF_FIGURES=$(FIGURES) $(CTEST) -L '^(long|browser)$$'
-	@$(MAKE) --no-print-directory fuzz
-	@cat $(FIGURES)
+	scripts/check_long.sh
 
-FUZZ_SECONDS ?= 600
-fuzz: ## run the fuzz targets, each for FUZZ_SECONDS (600)
-	@$(SETUP) build fuzz
-	@cmake --preset fuzz --log-level=WARNING >/dev/null
-	@cmake --build build-fuzz
+fuzz: FUZZ_SECONDS ?= 600
+fuzz: build-fuzzers ## run the fuzz targets, each for FUZZ_SECONDS (600)
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
-.PHONY: build-tests
+.PHONY: build-tests build-fuzzers
+build-fuzzers:
+	@$(SETUP) build fuzz
+	@cmake --preset fuzz --log-level=WARNING >/dev/null
+	@cmake --build build-fuzz --target fuzzers
+
 build-tests:
 	@$(SETUP) build test mpi
 	@$(CONFIGURE) -DDSF_BUILD_TESTS=ON -DDSF_WITH_MPI=ON >/dev/null

@@ -22,7 +22,7 @@ namespace {
 struct EvalOptions {
   std::string run;
   std::string split = "valid";
-  std::string checkpoint = "best";
+  std::string checkpoint = kAnyCheckpoint;
   std::string data;
   std::string text;
   std::string per_token;
@@ -139,9 +139,11 @@ void add_eval_command(CLI::App& app) {
   command->add_option("--split", options->split, "train, valid or test")
       ->check(CLI::IsMember({"train", "valid", "test"}))
       ->capture_default_str();
-  command->add_option("--checkpoint", options->checkpoint, "best or last")
-      ->check(CLI::IsMember({"best", "last"}))
-      ->capture_default_str();
+  command
+      ->add_option("--checkpoint", options->checkpoint,
+                   "best or last; without it the best or, where that is damaged, the newest "
+                   "that is whole")
+      ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--data", options->data, "the corpus, where it has moved since training");
   command->add_option("--text", options->text, "evaluate this text file instead of a split")
       ->option_text("FILE")

@@ -39,9 +39,11 @@ void add_export_command(CLI::App& app) {
   command->add_option("--out", request->out, "the file to write")
       ->required()
       ->option_text("F.safetensors");
-  command->add_option("--checkpoint", request->checkpoint, "best or last")
-      ->check(CLI::IsMember({"best", "last"}))
-      ->capture_default_str();
+  command
+      ->add_option("--checkpoint", request->checkpoint,
+                   "best or last; without it the best or, where that is damaged, the newest "
+                   "that is whole")
+      ->check(CLI::IsMember({"best", "last"}));
   command->add_flag("--force", request->force, "replace files that are there");
   command->callback([request] { run_export(*request); });
 }

@@ -23,7 +23,7 @@ namespace {
 struct GenerateOptions {
   std::string run;
   std::string prompt;
-  std::string checkpoint = "best";
+  std::string checkpoint = kAnyCheckpoint;
   SamplingConfig sampling;
   dim_t tokens = 200;
   dim_t count = 1;
@@ -180,9 +180,11 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--count", options->count, "texts from the same prompt")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--checkpoint", options->checkpoint, "best or last")
-      ->check(CLI::IsMember({"best", "last"}))
-      ->capture_default_str();
+  command
+      ->add_option("--checkpoint", options->checkpoint,
+                   "best or last; without it the best or, where that is damaged, the newest "
+                   "that is whole")
+      ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--interactive", options->interactive,

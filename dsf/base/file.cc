@@ -54,23 +54,27 @@ fs::path directory_of(const fs::path& path) {
 
 std::string read_file(const fs::path& path) {
   const int descriptor = open_or_fail(path, O_RDONLY, "open");
-  std::string contents;
   struct stat info {};
-  if (::fstat(descriptor, &info) == 0) contents.reserve(static_cast<std::size_t>(info.st_size));
-  constexpr std::size_t kPiece = 1U << 20U;
+  const bool sized = ::fstat(descriptor, &info) == 0 && info.st_size > 0;
+  // A byte more than the file has, so that the end shows without growing; files that know no size,
+  // as those of /proc, grow.
+  constexpr std::size_t kUnsized = 4096;
+  std::string contents(sized ? static_cast<std::size_t>(info.st_size) + 1 : kUnsized, '\0');
+  std::size_t size = 0;
   while (true) {
-    const std::size_t before = contents.size();
-    contents.resize(before + kPiece);
-    const ssize_t got = ::read(descriptor, contents.data() + before, kPiece);
-    const int error = errno;
-    contents.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (size == contents.size()) contents.resize(2 * size);
+    const ssize_t got = ::read(descriptor, contents.data() + size, contents.size() - size);
     if (got == 0) break;
-    if (got < 0 && error != EINTR) {
+    if (got > 0) {
+      size += static_cast<std::size_t>(got);
+    } else if (errno != EINTR) {
+      const int error = errno;
       ::close(descriptor);
       fail("read", path, error);
     }
   }
   ::close(descriptor);
+  contents.resize(size);
   return contents;
 }
 

@@ -1,6 +1,7 @@
 #include "dsf/base/nearest_name.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 namespace dsf {
@@ -29,6 +30,9 @@ std::string nearest_name(std::string_view name, std::span<const std::string> kno
   std::string nearest;
   dim_t least = allowed + 1;
   for (const std::string& candidate : known) {
+    // Letters that one name has more than the other are edits; a name may be as long as a file.
+    const auto longer = static_cast<dim_t>(name.size()) - static_cast<dim_t>(candidate.size());
+    if (std::abs(longer) >= least) continue;
     const dim_t distance = edit_distance(name, candidate);
     // All letters changed is no likeness, however short the name.
     if (distance < least && distance < static_cast<dim_t>(candidate.size())) {

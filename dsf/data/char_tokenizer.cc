@@ -38,26 +38,23 @@ char32_t single_code_point(const std::string& token, std::size_t id) {
 
 }  // namespace
 
-CharTokenizer::CharTokenizer(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
+CharTokenizer::CharTokenizer(std::vector<std::string> tokens)
+    : tokens_(std::move(tokens)), id_of_(kUnknown) {
   if (tokens_.size() < kSpecials.size() ||
       !std::equal(kSpecials.begin(), kSpecials.end(), tokens_.begin())) {
     throw DataError("the first tokens must be <unk>, <bos> and the newline");
   }
   for (std::size_t id = kNamed; id < tokens_.size(); ++id) {
-    const std::size_t point = single_code_point(tokens_[id], id);
-    if (point >= id_of_.size()) id_of_.resize(point + 1, unk());
-    if (id_of_[point] != unk()) {
-      throw DataError(
-          fmt::format("tokens {} and {} are both '{}'", id_of_[point], id, tokens_[id]));
+    token_t& place = id_of_.at(single_code_point(tokens_[id], id));
+    if (place != kUnknown) {
+      throw DataError(fmt::format("tokens {} and {} are both '{}'", place, id, tokens_[id]));
     }
-    id_of_[point] = static_cast<token_t>(id);
+    place = static_cast<token_t>(id);
   }
 }
 
 void CharTokenizer::encode(std::string_view text, std::vector<token_t>& out) const {
-  for_each_code_point(text, [&](std::size_t point) {
-    out.push_back(point < id_of_.size() ? id_of_[point] : unk());
-  });
+  for_each_code_point(text, [&](char32_t point) { out.push_back(id_of_.get(point)); });
 }
 
 std::string CharTokenizer::decode(const std::vector<token_t>& ids) const {
@@ -76,19 +73,15 @@ std::string CharTokenizer::decode(const std::vector<token_t>& ids) const {
 StoredTokenizer CharTokenizer::stored() const { return {kind(), tokens_, ""}; }
 
 std::vector<std::string> char_tokens(const TokenizerConfig& config, std::string_view text) {
-  // As long as the largest code point needs: most texts have none of the million behind it.
-  std::vector<dim_t> counts;
-  for_each_code_point(text, [&](char32_t point) {
-    if (point >= counts.size()) counts.resize(point + 1);
-    ++counts[point];
-  });
+  CodePointTable<dim_t> counts(0);
+  for_each_code_point(text, [&](char32_t point) { ++counts.at(point); });
   std::vector<CountedToken> candidates;
-  for (char32_t point = 0; point < counts.size(); ++point) {
-    if (counts[point] == 0) continue;
+  counts.for_each([&](char32_t point, dim_t count) {
+    if (count == 0) return;
     CountedToken& token = candidates.emplace_back();
     append_utf8(point, token.text);
-    token.count = counts[point];
-  }
+    token.count = count;
+  });
   return choose_tokens(kSpecials, std::move(candidates), config, "characters");
 }
 

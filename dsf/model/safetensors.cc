@@ -147,13 +147,19 @@ void check_tiling(const std::map<std::string, SafetensorsFile::Tensor>& tensors,
 
 }  // namespace
 
-void write_safetensors(std::span<const TensorToWrite> tensors, const Metadata& metadata,
-                       FileWriter& writer) {
+PartSeals write_safetensors(std::span<const TensorToWrite> tensors, const Metadata& metadata,
+                            FileWriter& writer) {
   const std::string header = header_of(tensors, metadata);
   const std::uint64_t length = header.size();
   writer.write(&length, kLengthBytes);
   writer.write(header);
-  for (const TensorToWrite& tensor : tensors) writer.write(tensor.values.data(), bytes_of(tensor));
+  PartSeals seals{writer.bytes(), writer.hash(), {}};
+  for (const TensorToWrite& tensor : tensors) {
+    writer.write(tensor.values.data(), bytes_of(tensor));
+    seals.tensors[tensor.name] =
+        hash_bytes({reinterpret_cast<const char*>(tensor.values.data()), bytes_of(tensor)});
+  }
+  return seals;
 }
 
 SafetensorsFile SafetensorsFile::read(const std::filesystem::path& path) {
@@ -214,13 +220,17 @@ void SafetensorsFile::require(const std::string& name, const std::vector<dim_t>&
   }
 }
 
+std::string_view SafetensorsFile::bytes_of(const Tensor& tensor) const {
+  return std::string_view(contents_).substr(data_start_ + tensor.begin, tensor.end - tensor.begin);
+}
+
 void SafetensorsFile::copy_to(const std::string& name, std::span<float> out) const {
   const Tensor& tensor = find(name);
   if (tensor.dtype != "F32" || tensor.end - tensor.begin != out.size_bytes()) {
     throw CheckpointError(fmt::format("{}: tensor \"{}\" is {} {}, {} F32 numbers are needed",
                                       origin_, name, tensor.dtype, tensor.shape, out.size()));
   }
-  std::memcpy(out.data(), contents_.data() + data_start_ + tensor.begin, out.size_bytes());
+  std::memcpy(out.data(), bytes_of(tensor).data(), out.size_bytes());
 }
 
 }  // namespace dsf

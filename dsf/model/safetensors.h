@@ -12,6 +12,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dsf/base/dim.h"
@@ -29,9 +30,16 @@ struct TensorToWrite {
 
 using Metadata = std::map<std::string, std::string>;
 
+/// Checksums of a file's parts, by which damage gets a place.
+struct PartSeals {
+  std::uint64_t header_bytes = 0;  ///< with the 8 bytes of its length
+  std::uint64_t header_hash = 0;
+  std::map<std::string, std::uint64_t> tensors;  ///< of each tensor's bytes
+};
+
 /// The tensors in the order given, as F32. The same tensors give the same bytes.
-void write_safetensors(std::span<const TensorToWrite> tensors, const Metadata& metadata,
-                       FileWriter& writer);
+PartSeals write_safetensors(std::span<const TensorToWrite> tensors, const Metadata& metadata,
+                            FileWriter& writer);
 
 /// A file's bytes with the table of what lies where. The reader believes nothing: sizes are checked
 /// for overflow, tensors may not overlap, leave holes or miss the end of the file, names may not
@@ -55,6 +63,8 @@ class SafetensorsFile {
 
   /// Throws CheckpointError where `name` is not there as F32 of this shape.
   void require(const std::string& name, const std::vector<dim_t>& shape) const;
+  /// The bytes of one of tensors().
+  std::string_view bytes_of(const Tensor& tensor) const;
   /// The values of an F32 tensor of out.size() numbers.
   void copy_to(const std::string& name, std::span<float> out) const;
 

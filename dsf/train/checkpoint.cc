@@ -7,9 +7,8 @@
 #include "dsf/base/error.h"
 #include "dsf/base/fault.h"
 #include "dsf/base/file.h"
-#include "dsf/model/model_tensors.h"
-#include "dsf/model/safetensors.h"
 #include "dsf/train/checkpoint_state.h"
+#include "dsf/train/checkpoint_tensors.h"
 #include "dsf/train/finite.h"
 
 namespace dsf {
@@ -22,44 +21,13 @@ constexpr const char* kOptimizer = "optimizer.safetensors";
 constexpr const char* kStates = "states.safetensors";
 constexpr const char* kState = "state.json";
 
-std::string state_name(std::size_t block) { return fmt::format("blocks.{}.state", block); }
-
 // --- writing ------------------------------------------------------------------------------------
-
-std::vector<TensorToWrite> weight_tensors(LanguageModel& model) {
-  std::vector<TensorToWrite> tensors;
-  for (ModelTensor& tensor : model_tensors(model)) {
-    tensors.push_back({std::move(tensor.name), std::move(tensor.shape), tensor.values});
-  }
-  return tensors;
-}
-
-std::vector<TensorToWrite> moment_tensors(const ParameterTable& table, const AdamState& adam) {
-  std::vector<TensorToWrite> tensors;
-  if (adam.m.empty()) return tensors;  // before the first update
-  for (const ParameterInfo& parameter : table.entries()) {
-    const std::vector<dim_t> shape = shape_of(parameter);
-    tensors.push_back({"m." + parameter.name, shape, values_of(parameter, adam.m.span())});
-    tensors.push_back({"v." + parameter.name, shape, values_of(parameter, adam.v.span())});
-  }
-  return tensors;
-}
-
-std::vector<TensorToWrite> carried_tensors(const ModelState& carried) {
-  std::vector<TensorToWrite> tensors;
-  for (std::size_t i = 0; i < carried.size(); ++i) {
-    const ConstMatrixF values = carried[i].view();
-    const auto size = static_cast<std::size_t>(values.rows * values.cols);
-    tensors.push_back({state_name(i), {values.rows, values.cols}, {values.data, size}});
-  }
-  return tensors;
-}
 
 FileSeal write_tensors(const fs::path& path, const std::vector<TensorToWrite>& tensors) {
   FileWriter writer(path);
-  write_safetensors(tensors, {{"format", "dsf"}}, writer);
+  PartSeals parts = write_safetensors(tensors, {{"format", "dsf"}}, writer);
   writer.finish();
-  return {writer.bytes(), writer.hash()};
+  return {writer.bytes(), writer.hash(), std::move(parts)};
 }
 
 // The last door: whatever went wrong before, a file that was saved can be trained on.
@@ -95,69 +63,48 @@ void write_files(const fs::path& directory, const RunIdentity& identity, const T
 
 // --- reading ------------------------------------------------------------------------------------
 
-CheckpointState read_state(const fs::path& checkpoint) {
-  const fs::path path = checkpoint / kState;
-  if (!fs::is_regular_file(path)) {
-    throw CheckpointError(fmt::format("{}: missing; the checkpoint is not whole", path.string()));
-  }
-  return parse_checkpoint_state(read_file(path), path.string());
+CheckpointState read_state(const CheckpointFiles& files) {
+  const std::string path = files.directory / kState;
+  const std::optional<std::string> text = files.read(kState);
+  if (!text) throw CheckpointError(fmt::format("{}: missing; the checkpoint is not whole", path));
+  return parse_checkpoint_state(*text, path);
 }
 
-SafetensorsFile read_sealed(const fs::path& checkpoint, const char* name,
-                            const CheckpointState& state) {
-  const fs::path path = checkpoint / name;
-  const auto seal = state.files.find(name);
-  if (seal == state.files.end() || !fs::is_regular_file(path)) {
-    throw CheckpointError(fmt::format("{}: missing from the checkpoint", path.string()));
-  }
-  std::string contents = read_file(path);
-  if (contents.size() != seal->second.bytes || hash_bytes(contents) != seal->second.hash) {
-    throw CheckpointError(fmt::format(
-        "{}: damaged: {} bytes with checksum {}, but {} bytes with checksum {} were written",
-        path.string(), contents.size(), to_hex(hash_bytes(contents)), seal->second.bytes,
-        to_hex(seal->second.hash)));
-  }
-  return {std::move(contents), path.string()};
-}
-
-void require_count(const SafetensorsFile& file, std::size_t expected, const fs::path& path) {
-  if (file.tensors().size() == expected) return;
-  throw CheckpointError(fmt::format("{}: holds {} tensors, the model has {}", path.string(),
-                                    file.tensors().size(), expected));
-}
-
-void check_weights(const SafetensorsFile& file, const fs::path& path, LanguageModel& model) {
-  const std::vector<TensorToWrite> expected = weight_tensors(model);
-  for (const TensorToWrite& tensor : expected) file.require(tensor.name, tensor.shape);
-  require_count(file, expected.size(), path);
-}
-
-void fill_weights(const SafetensorsFile& file, LanguageModel& model) {
-  for (const ModelTensor& tensor : model_tensors(model)) file.copy_to(tensor.name, tensor.values);
-}
-
-void read_moments(const SafetensorsFile& file, const ParameterTable& table, AdamState& adam) {
-  if (file.tensors().empty()) return;
-  adam.m.resize(table.flat_size());
-  adam.v.resize(table.flat_size());
-  for (const ParameterInfo& parameter : table.entries()) {
-    file.copy_to("m." + parameter.name, values_of(parameter, adam.m.span()));
-    file.copy_to("v." + parameter.name, values_of(parameter, adam.v.span()));
-  }
-}
-
-ModelState read_carried(const SafetensorsFile& file) {
-  ModelState carried;
-  for (std::size_t i = 0; i < file.tensors().size(); ++i) {
-    const auto found = file.tensors().find(state_name(i));
-    if (found == file.tensors().end() || found->second.shape.size() != 2) {
-      throw CheckpointError("the carried states do not fit the model");
+// Where in a file of the right length, and with another checksum than it should have, the damage
+// is.
+std::string damaged_part(const std::string& contents, const PartSeals& seals) {
+  if (seals.header_bytes == 0) return "";
+  const std::string_view header = std::string_view(contents).substr(0, seals.header_bytes);
+  if (hash_bytes(header) != seals.header_hash) return " in its header";
+  const SafetensorsFile file(contents, "");
+  for (const auto& [name, tensor] : file.tensors()) {
+    const auto seal = seals.tensors.find(name);
+    if (seal != seals.tensors.end() && seal->second != hash_bytes(file.bytes_of(tensor))) {
+      return fmt::format(" in tensor \"{}\"", name);
     }
-    const std::vector<dim_t>& shape = found->second.shape;
-    MatrixF values = carried.emplace_back(shape[0], shape[1]).view();
-    file.copy_to(found->first, {values.data, static_cast<std::size_t>(shape[0] * shape[1])});
   }
-  return carried;
+  return "";
+}
+
+void check_seal(const std::string& contents, const FileSeal& seal, const std::string& path) {
+  const std::uint64_t hash = hash_bytes(contents);
+  if (contents.size() == seal.bytes && hash == seal.hash) return;
+  const bool cut = contents.size() != seal.bytes;
+  throw CheckpointError(fmt::format(
+      "{}: damaged{}: {} bytes with checksum {}, but {} bytes with checksum {} were written", path,
+      cut ? "" : damaged_part(contents, seal.parts), contents.size(), to_hex(hash), seal.bytes,
+      to_hex(seal.hash)));
+}
+
+SafetensorsFile read_sealed(const CheckpointFiles& files, const char* name,
+                            const CheckpointState& state) {
+  const std::string path = files.directory / name;
+  const auto seal = state.files.find(name);
+  std::optional<std::string> contents;
+  if (seal != state.files.end()) contents = files.read(name);
+  if (!contents) throw CheckpointError(fmt::format("{}: missing from the checkpoint", path));
+  check_seal(*contents, seal->second, path);
+  return {std::move(*contents), path};
 }
 
 }  // namespace
@@ -193,17 +140,30 @@ std::uint64_t checkpoint_bytes(LanguageModel& model, const TrainingState& state)
   return floats * sizeof(float);
 }
 
+CheckpointFiles files_in(const fs::path& directory) {
+  return {directory, [directory](const char* name) -> std::optional<std::string> {
+            const fs::path path = directory / name;
+            if (!fs::is_regular_file(path)) return std::nullopt;
+            return read_file(path);
+          }};
+}
+
 RunIdentity load_checkpoint(const fs::path& checkpoint, TrainingState& state,
                             LanguageModel& model) {
-  const CheckpointState summary = read_state(checkpoint);
-  const SafetensorsFile weights = read_sealed(checkpoint, kWeights, summary);
-  check_weights(weights, checkpoint / kWeights, model);
+  return load_checkpoint(files_in(checkpoint), state, model);
+}
+
+RunIdentity load_checkpoint(const CheckpointFiles& files, TrainingState& state,
+                            LanguageModel& model) {
+  const CheckpointState summary = read_state(files);
+  const SafetensorsFile weights = read_sealed(files, kWeights, summary);
+  check_weights(weights, files.directory / kWeights, model);
 
   TrainingState loaded{summary.counters, {}, {}};
   loaded.adam.updates = summary.adam_updates;
-  read_moments(read_sealed(checkpoint, kOptimizer, summary), model.table(), loaded.adam);
+  read_moments(read_sealed(files, kOptimizer, summary), model.table(), loaded.adam);
   if (summary.files.contains(kStates)) {
-    loaded.carried = read_carried(read_sealed(checkpoint, kStates, summary));
+    loaded.carried = read_carried(read_sealed(files, kStates, summary));
   }
   fill_weights(weights, model);
   state = std::move(loaded);
@@ -211,8 +171,9 @@ RunIdentity load_checkpoint(const fs::path& checkpoint, TrainingState& state,
 }
 
 dim_t load_weights(const fs::path& checkpoint, LanguageModel& model) {
-  const CheckpointState summary = read_state(checkpoint);
-  const SafetensorsFile weights = read_sealed(checkpoint, kWeights, summary);
+  const CheckpointFiles files = files_in(checkpoint);
+  const CheckpointState summary = read_state(files);
+  const SafetensorsFile weights = read_sealed(files, kWeights, summary);
   check_weights(weights, checkpoint / kWeights, model);
   fill_weights(weights, model);
   return summary.counters.step;

@@ -16,6 +16,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +43,18 @@ void save_checkpoint(const std::filesystem::path& checkpoints, const RunIdentity
 /// Bytes that a checkpoint of this model and state takes on disk, its text (a few KB) left out.
 std::uint64_t checkpoint_bytes(LanguageModel& model, const TrainingState& state);
 
+/// Where the files of a checkpoint are read: a directory, or, in tests, memory.
+struct CheckpointFiles {
+  std::filesystem::path directory;  ///< their place, for messages
+  /// The contents of a file, nothing where there is none of this name.
+  std::function<std::optional<std::string>(const char* name)> read;
+};
+CheckpointFiles files_in(const std::filesystem::path& directory);
+
 /// Checks everything, then fills `state` and the model's weights and buffers; on CheckpointError,
 /// which names the file, neither has changed. The caller prepares the model.
+RunIdentity load_checkpoint(const CheckpointFiles& files, TrainingState& state,
+                            LanguageModel& model);
 RunIdentity load_checkpoint(const std::filesystem::path& checkpoint, TrainingState& state,
                             LanguageModel& model);
 

@@ -6,6 +6,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/hash.h"
+#include "dsf/base/json_number.h"
 
 namespace dsf {
 namespace {
@@ -21,8 +22,7 @@ ordered_json json_of(const LossSum& sum) {
 }
 
 LossSum loss_sum_of(const ordered_json& json) {
-  return {json.at("loss").get<double>(), json.at("tokens").get<dim_t>(),
-          json.at("correct").get<dim_t>()};
+  return {json.at("loss").get<double>(), count_at(json, "tokens"), count_at(json, "correct")};
 }
 
 ordered_json json_of(const LossTrend& trend) {
@@ -31,11 +31,32 @@ ordered_json json_of(const LossTrend& trend) {
 
 LossTrend trend_of(const ordered_json& json) {
   return {json.at("mean").get<double>(), json.at("variance").get<double>(),
-          json.at("steps").get<dim_t>()};
+          count_at(json, "steps")};
 }
 
 std::uint64_t hash_of(const ordered_json& json) {
   return std::stoull(json.get<std::string>(), nullptr, 16);
+}
+
+ordered_json json_of(const FileSeal& seal) {
+  ordered_json json = {{"bytes", seal.bytes}, {"xxh3", to_hex(seal.hash)}};
+  if (seal.parts.header_bytes == 0) return json;
+  json["header"] = {{"bytes", seal.parts.header_bytes}, {"xxh3", to_hex(seal.parts.header_hash)}};
+  ordered_json& tensors = json["tensors"] = ordered_json::object();
+  for (const auto& [name, hash] : seal.parts.tensors) tensors[name] = to_hex(hash);
+  return json;
+}
+
+FileSeal seal_of(const ordered_json& json) {
+  FileSeal seal{static_cast<std::uint64_t>(count_at(json, "bytes")), hash_of(json.at("xxh3")), {}};
+  if (!json.contains("header")) return seal;
+  const ordered_json& header = json.at("header");
+  seal.parts.header_bytes = static_cast<std::uint64_t>(count_at(header, "bytes"));
+  seal.parts.header_hash = hash_of(header.at("xxh3"));
+  for (const auto& [name, hash] : json.at("tensors").items()) {
+    seal.parts.tensors[name] = hash_of(hash);
+  }
+  return seal;
 }
 
 // Everything before the seal, checked against it.
@@ -50,7 +71,7 @@ std::string_view unsealed(const std::string& text) {
 }
 
 CheckpointState state_of(const ordered_json& json) {
-  const int format = json.at("format").get<int>();
+  const dim_t format = count_at(json, "format");
   if (format != kFormat) {
     throw CheckpointError(
         fmt::format("format {} is not known; this program reads format {}", format, kFormat));
@@ -58,18 +79,18 @@ CheckpointState state_of(const ordered_json& json) {
   CheckpointState state;
   state.identity = {hash_of(json.at("config_hash")), hash_of(json.at("data_hash"))};
   TrainingCounters& counters = state.counters;
-  counters.step = json.at("step").get<dim_t>();
-  counters.tokens = json.at("tokens").get<dim_t>();
-  counters.position = {json.at("epoch").get<dim_t>(), json.at("batch").get<dim_t>()};
-  state.adam_updates = json.at("adam_updates").get<dim_t>();
+  counters.step = count_at(json, "step");
+  counters.tokens = count_at(json, "tokens");
+  counters.position = {count_at(json, "epoch"), count_at(json, "batch")};
+  state.adam_updates = count_at(json, "adam_updates");
   counters.since_log = loss_sum_of(json.at("since_log"));
   counters.since_eval = loss_sum_of(json.at("since_eval"));
   if (!json.at("best_loss").is_null()) counters.best_loss = json.at("best_loss").get<double>();
-  counters.best_step = json.at("best_step").get<dim_t>();
+  counters.best_step = count_at(json, "best_step");
   // Checkpoints of version 0.1.0 have none: the trend begins anew.
   if (json.contains("loss_trend")) counters.trend = trend_of(json.at("loss_trend"));
   for (const auto& [name, seal] : json.at("files").items()) {
-    state.files[name] = {seal.at("bytes").get<std::uint64_t>(), hash_of(seal.at("xxh3"))};
+    state.files[name] = seal_of(seal);
   }
   return state;
 }
@@ -79,9 +100,7 @@ CheckpointState state_of(const ordered_json& json) {
 std::string to_json(const CheckpointState& state) {
   const TrainingCounters& counters = state.counters;
   ordered_json files = ordered_json::object();
-  for (const auto& [name, seal] : state.files) {
-    files[name] = {{"bytes", seal.bytes}, {"xxh3", to_hex(seal.hash)}};
-  }
+  for (const auto& [name, seal] : state.files) files[name] = json_of(seal);
   const ordered_json json = {
       {"format", kFormat},
       {"config_hash", to_hex(state.identity.config_hash)},

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "dsf/model/safetensors.h"
 #include "dsf/train/checkpoint.h"
 
 namespace dsf {
@@ -15,6 +16,7 @@ namespace dsf {
 struct FileSeal {
   std::uint64_t bytes = 0;
   std::uint64_t hash = 0;
+  PartSeals parts;  ///< empty in checkpoints of versions up to 0.1.0
 };
 
 struct CheckpointState {

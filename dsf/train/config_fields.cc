@@ -86,8 +86,9 @@ const Field& find_field(std::string_view section, std::string_view key, std::str
 }
 
 FieldValue get(const Field& field, const RunConfig& config) {
-  RunConfig copy = config;  // the places give mutable references
-  return std::visit([&copy](auto place) -> FieldValue { return place(copy); }, field.place);
+  // The places give mutable references; what is read here is not changed.
+  auto& places = const_cast<RunConfig&>(config);
+  return std::visit([&places](auto place) -> FieldValue { return place(places); }, field.place);
 }
 
 void set(const Field& field, const FieldValue& given, std::string_view origin, RunConfig& config) {

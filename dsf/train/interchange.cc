@@ -184,7 +184,7 @@ InterchangeSummary export_model(const ExportRequest& request) {
   check_absent(config_path, request.force);
   const StoredModel stored = open_stored_model(request.run, request.checkpoint, 0);
   const RunPaths paths{request.run};
-  const fs::path state = find_checkpoint(paths.checkpoints(), request.checkpoint) / "state.json";
+  const fs::path state = paths.checkpoints() / stored.checkpoint / "state.json";
 
   InterchangeConfig config;
   config.run = stored.config;

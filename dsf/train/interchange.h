@@ -25,9 +25,9 @@ void read_torch_weights(const SafetensorsFile& file, const std::string& origin,
 
 struct ExportRequest {
   std::filesystem::path run;
-  std::string checkpoint = "best";  ///< best | last
-  std::filesystem::path out;        ///< the safetensors file
-  bool force = false;               ///< replace files that are there
+  std::string checkpoint;     ///< as open_stored_model takes it
+  std::filesystem::path out;  ///< the safetensors file
+  bool force = false;         ///< replace files that are there
 };
 
 struct ImportRequest {

@@ -4,6 +4,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/hash.h"
+#include "dsf/base/json_number.h"
 #include "dsf/base/version.h"
 #include "dsf/layers/attention.h"
 #include "dsf/train/config_file.h"
@@ -62,16 +63,13 @@ InterchangeConfig config_from(const json& document, const std::string& origin) {
   }
   InterchangeConfig config;
   config.run = config_of(document.at("config"), origin);
-  config.run.model.context = document.at("context").get<dim_t>();
-  config.vocab = document.at("vocab").get<dim_t>();
-  config.step = document.at("step").get<dim_t>();
+  config.run.model.context = count_at(document, "context");
+  config.vocab = count_at(document, "vocab");
+  config.step = count_at(document, "step");
   config.data_hash =
       std::stoull(document.at("data_hash").get<std::string>(), nullptr, kHexadecimal);
   config.tokenizer = document.at("tokenizer");
-  if (config.vocab < 1 || config.step < 0) {
-    throw ConfigError(
-        fmt::format("{}: vocab {} and step {} cannot be", origin, config.vocab, config.step));
-  }
+  if (config.vocab < 1) throw ConfigError(fmt::format("{}: vocab 0 cannot be", origin));
   return config;
 }
 
@@ -95,6 +93,10 @@ InterchangeConfig parse_interchange_config(const std::string& text, const std::s
   try {
     return config_from(json::parse(text), origin);
   } catch (const json::exception& error) {
+    throw ConfigError(fmt::format("{}: {}", origin, error.what()));
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error& error) {  // count_at's
     throw ConfigError(fmt::format("{}: {}", origin, error.what()));
   } catch (const std::logic_error& error) {  // stoull's
     throw ConfigError(fmt::format("{}: data_hash is no hexadecimal number", origin));

@@ -16,13 +16,17 @@ struct StoredModel {
   RunConfig config;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;  ///< prepared in the run's precision
-  std::string checkpoint;                ///< "best" or "last"
   dim_t step = 0;                        ///< updates it was trained for
+  std::string checkpoint;                ///< its name in the run's checkpoints
 };
 
-/// `checkpoint`: best | last; "best" is the last one in a run that was not evaluated yet. `threads`
-/// 0: as many as there are CPUs. Throws UsageError where `run` is no run directory, CheckpointError
-/// where the checkpoint is missing or damaged.
+/// What open_stored_model takes where nobody named a checkpoint.
+inline constexpr const char* kAnyCheckpoint = "";
+
+/// `checkpoint`: best | last, or kAnyCheckpoint: the best one and, where that is damaged, the
+/// newest that is whole, with a warning. "best" is the last one in a run that was not evaluated
+/// yet. `threads` 0: as many as there are CPUs. Throws UsageError where `run` is no run directory,
+/// CheckpointError where the checkpoint is missing or damaged.
 StoredModel open_stored_model(const std::filesystem::path& run, const std::string& checkpoint,
                               dim_t threads);
 

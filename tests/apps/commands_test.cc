@@ -138,6 +138,36 @@ TEST_F(Commands, DamagedCheckpointMakesEvalFailWhileWorking) {
   EXPECT_THAT(result.err, HasSubstr("weights.safetensors"));
 }
 
+// The best checkpoint is the newest here, and the one before it is still there.
+TEST_F(Commands, DamagedBestCheckpointGivesWayToTheNewestWholeOneUnlessItWasNamed) {
+  run_ok(train("run", {"--steps", "4", "--set", "train.checkpoint_every=2"}));
+  const fs::path checkpoints = directory_ / "run" / "checkpoints";
+  ASSERT_EQ(fs::read_symlink(checkpoints / "best"), "step-00000004");
+  std::ofstream(checkpoints / "best" / "weights.safetensors", std::ios::app) << "x";
+
+  const ProgramResult evaluated = run_dsf({"eval", path("run"), "--json"});
+  EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  EXPECT_THAT(evaluated.err,
+              AllOf(HasSubstr("best/weights.safetensors: damaged"), HasSubstr("step-00000002")));
+  const json report = json::parse(evaluated.out);
+  EXPECT_EQ(report["checkpoint"], "step-00000002");
+  EXPECT_EQ(report["step"], 2);
+
+  for (const Words& command :
+       {Words{"generate", path("run"), "--prompt", "the", "--tokens", "2"},
+        {"export", path("run"), "--out", path("model.safetensors"), "--force"},
+        {"eval", path("run")}}) {
+    const ProgramResult without = run_dsf(command);
+    EXPECT_EQ(without.exit_code, 0) << without.err;
+    EXPECT_THAT(without.err, HasSubstr("the newest checkpoint that is whole"));
+    Words naming = command;
+    naming.insert(naming.end(), {"--checkpoint", "best"});
+    const ProgramResult named = run_dsf(naming);
+    EXPECT_EQ(named.exit_code, 1);
+    EXPECT_THAT(named.err, HasSubstr("best/weights.safetensors: damaged"));
+  }
+}
+
 TEST_F(Commands, SignalSavesAndExitsCleanlyAndTheRunGoesOn) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const std::string run = "run" + std::to_string(signal);

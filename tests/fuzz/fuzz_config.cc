@@ -1,6 +1,7 @@
-// A configuration file of any bytes, and the same bytes behind --set.
+// A configuration file of any bytes; behind the letter s, what one may write behind --set.
 
 #include "dsf/base/error.h"
+#include "dsf/base/hash.h"
 #include "dsf/train/config_file.h"
 #include "tests/fuzz/target.h"
 
@@ -19,14 +20,17 @@ void check_round_trip(const RunConfig& config) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dsf;
-  const std::string text(as_text(data, size));
+  if (size == 0) return 0;
+  const std::string text(as_text(data + 1, size - 1));
   try {
-    check_round_trip(with_assignments(RunConfig(), parse_config(text, "input")));
+    const std::vector<Assignment> assignments =
+        data[0] == 's' ? std::vector{parse_assignment(text)} : parse_config(text, "input");
+    const RunConfig config = with_assignments(RunConfig(), assignments);
+    // Writing all keys takes ten times as long as reading a few of them.
+    constexpr std::uint64_t kOneIn = 16;
+    if (hash_bytes(text) % kOneIn == 0) check_round_trip(config);
   } catch (const ConfigError&) {
-  }
-  try {
-    check_round_trip(with_assignments(RunConfig(), {parse_assignment(text)}));
-  } catch (const ConfigError&) {
+    return 0;
   }
   return 0;
 }

@@ -13,6 +13,8 @@
 #include <string_view>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+/// What a target makes once, before the clock runs; not every target has it.
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
 
 namespace dsf {
 

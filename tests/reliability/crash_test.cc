@@ -22,11 +22,10 @@ struct Tally {
   int different = 0;  // from the undisturbed run
   int lost = 0;       // checkpoints that were acknowledged and are not there or not whole any more
 
-  std::string text(const std::string& what) const {
-    return fmt::format(
-        "{}: {} kills in {} runs; {} could not resume, {} differ from the undisturbed run, {} "
-        "acknowledged checkpoints lost",
-        what, kills, runs, stuck, different, lost);
+  void report(const std::string& what) const {
+    report_figure(what, fmt::format("{} kills in {} runs: {} cannot resume, {} differ, {} "
+                                    "acknowledged checkpoints lost",
+                                    kills, runs, stuck, different, lost));
   }
   void expect_none_lost() const {
     EXPECT_EQ(stuck, 0);
@@ -82,7 +81,7 @@ void kill_at_random_times(const std::string& batching, int kills) {
     }
     finish_and_compare(lives, run, tally);
   }
-  report_figure(tally.text("kill -9 at random times, " + batching));
+  tally.report("kill -9 at random times, " + batching);
   tally.expect_none_lost();
 }
 
@@ -125,7 +124,7 @@ void kill_at_named_points(int kills) {
       const ScopedVariable no_crash("DSF_CRASH_AT", "");
       finish_and_compare(lives, run, tally);
     }
-    report_figure(tally.text("kill -9 at " + point));
+    tally.report("kill -9 at " + point);
     tally.expect_none_lost();
   }
 }
@@ -133,20 +132,27 @@ void kill_at_named_points(int kills) {
 TEST(Crash, KilledAtEachNamedPointEndsAsIfItHadNot) { kill_at_named_points(1); }
 TEST(CrashLong, KilledAtEachNamedPoint) { kill_at_named_points(50); }
 
+dim_t logged_lines(const fs::path& run) {
+  const std::string log = slurp(run / "log.jsonl");
+  return std::count(log.begin(), log.end(), '\n');
+}
+
 TEST(CrashLong, LogHasNoGapAndNoDoubleStepAfterAHundredKillsOfOneRun) {
-  // A life ends after at most 1.3 times as long as the undisturbed run takes, of which a good part
-  // goes into its start: a hundred lives do not reach the end.
+  // A life ends when it has logged, on average, half of a hundredth of the run: on a machine of any
+  // speed a hundred lives do not reach the end.
   constexpr int kKills = 100;
   constexpr dim_t kManySteps = 2 * kKills * Lives::kSteps;
+  constexpr dim_t kLongestLife = kManySteps / kKills;
   Lives lives("sentences");
   const std::vector<std::string> steps = {"--set", fmt::format("train.steps={}", kManySteps)};
   const fs::path run = lives.fresh();
   int kills = 0;
   for (int code = kKilled; code == kKilled;) {
+    const dim_t before = logged_lines(run);
     const int process = lives.start(run, steps);
     if (kills < kKills) {
-      // Long enough to save something, most of the time.
-      ::usleep(static_cast<useconds_t>(1e6 * lives.seconds() * (0.3 + lives.rng().uniform())));
+      const dim_t last = before + 1 + lives.rng().below(kLongestLife);
+      ASSERT_TRUE(wait_until([&] { return logged_lines(run) >= last; })) << lives.last_words();
       ::kill(process, SIGKILL);
     }
     code = wait_for(process);
@@ -156,8 +162,9 @@ TEST(CrashLong, LogHasNoGapAndNoDoubleStepAfterAHundredKillsOfOneRun) {
   const std::vector<dim_t> logged = result_of(run).steps;
   dim_t wrong = 0;
   for (std::size_t i = 0; i < logged.size(); ++i) wrong += logged[i] != static_cast<dim_t>(i) + 1;
-  report_figure(fmt::format("one run killed {} times: {} train lines for {} steps, {} out of place",
-                            kills, logged.size(), kManySteps, wrong));
+  report_figure(
+      fmt::format("log of one run killed {} times", kills),
+      fmt::format("{} lines for {} steps, {} out of place", logged.size(), kManySteps, wrong));
   EXPECT_EQ(static_cast<dim_t>(logged.size()), kManySteps);
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(kills, kKills);
@@ -228,8 +235,8 @@ TEST_P(DroppedState, IsNoticedByTheComparison) {
   const bool same = after.checkpoints.at(weights) == lives_.undisturbed().checkpoints.at(weights);
   EXPECT_EQ(same, what == "nothing");
   EXPECT_EQ(after == lives_.undisturbed(), what == "nothing");
-  report_figure(fmt::format("control, {} dropped: the comparison {}", what,
-                            same ? "finds no difference" : "fails, as it must"));
+  report_figure("control: " + what + " dropped",
+                same ? "equal to the undisturbed run" : "different, as it must be");
 }
 
 INSTANTIATE_TEST_SUITE_P(Controls, DroppedState,

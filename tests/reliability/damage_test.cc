@@ -97,8 +97,8 @@ void damage(int times) {
   TrainingState state;
   EXPECT_NO_THROW(load_checkpoint(checkpoint, state, other));  // with every file put back
   fs::remove_all(directory);
-  report_figure(fmt::format("{} damaged checkpoints (bits flipped, cut off, zeroed): {} noticed",
-                            times, noticed));
+  report_figure("damaged checkpoints (bits flipped, cut off, zeroed)",
+                fmt::format("{} of {} noticed", noticed, times));
 }
 
 TEST(Damage, EveryDamageIsNoticed) { damage(500); }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -25,6 +26,18 @@
 namespace dsf {
 
 constexpr int kKilled = 128 + 9;
+constexpr useconds_t kMillisecond = 1000;
+
+/// Waits until `done`, for at most 30 seconds.
+template <typename Condition>
+bool wait_until(Condition&& done) {
+  constexpr int kTries = 30000;
+  for (int i = 0; i < kTries; ++i) {
+    if (done()) return true;
+    ::usleep(kMillisecond);
+  }
+  return false;
+}
 
 /// A variable of the environment, for the processes started while it lives.
 class ScopedVariable {
@@ -40,11 +53,12 @@ class ScopedVariable {
   std::string name_;
 };
 
-/// A figure of docs/reliability.md: shown, and added to the file that DSF_FIGURES names.
-inline void report_figure(const std::string& text) {
-  fmt::print("{}\n", text);
+/// A figure of docs/reliability.md: shown, and added to the file that DSF_FIGURES names, from which
+/// scripts/check_long.sh makes a table.
+inline void report_figure(const std::string& what, const std::string& figure) {
+  fmt::print("{}: {}\n", what, figure);
   if (const char* file = std::getenv("DSF_FIGURES")) {
-    std::ofstream(file, std::ios::app) << text << "\n";
+    std::ofstream(file, std::ios::app) << what << "\t" << figure << "\n";
   }
 }
 
@@ -72,8 +86,8 @@ class Lives {
 
   /// On a file system in memory where there is one: nothing here cuts the power, so that what a
   /// disk does with a sync does not matter, and thousands of checkpoints are written.
-  explicit Lives(const std::string& batching, std::uint64_t seed = 1)
-      : rng_(seed, "lives"), batching_(batching) {
+  explicit Lives(const std::string& batching, dim_t steps = kSteps)
+      : rng_(1, "lives"), batching_(batching), steps_(steps) {
     const char* parent = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
     std::string name = std::string(parent) + "/dsf_lives_XXXXXX";
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed: " + name);
@@ -115,7 +129,7 @@ class Lives {
             std::string("train.lr=0.01"), std::string("train.schedule=cosine"),
             std::string("train.log_every=1"), std::string("train.eval_every=6"),
             std::string("train.checkpoint_every=2"), std::string("train.precision=f32"),
-            "train.steps=" + std::to_string(kSteps)}) {
+            "train.steps=" + std::to_string(steps_)}) {
         words.insert(words.end(), {"--set", set});
       }
     }
@@ -142,7 +156,7 @@ class Lives {
       seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       EXPECT_EQ(result.exit_code, 0) << result.err;
       undisturbed_ = result_of(run);
-      EXPECT_EQ(undisturbed_.steps.size(), static_cast<std::size_t>(kSteps));
+      EXPECT_EQ(undisturbed_.steps.size(), static_cast<std::size_t>(steps_));
     }
     return undisturbed_;
   }
@@ -167,6 +181,7 @@ class Lives {
   std::filesystem::path root_;
   Rng rng_;
   std::string batching_;
+  dim_t steps_;
   int runs_ = 0;
   RunResult undisturbed_;
   double seconds_ = 0.0;

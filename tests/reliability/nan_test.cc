@@ -107,10 +107,10 @@ void inject(int times) {
     }
     Lives::discard(run);
   }
-  report_figure(fmt::format(
-      "NaN at {} random (step, tensor, number): {} in saved files; exit codes: stop 1: {}, stop 0: "
-      "{}, skip 0: {}, skip 1: {}",
-      times, saved, ends["stop 1"], ends["stop 0"], ends["skip 0"], ends["skip 1"]));
+  report_figure(
+      fmt::format("NaN at {} random (step, tensor, number)", times),
+      fmt::format("{} in saved files; exit codes: stop 1: {}, stop 0: {}, skip 0: {}, skip 1: {}",
+                  saved, ends["stop 1"], ends["stop 0"], ends["skip 0"], ends["skip 1"]));
   EXPECT_EQ(saved, 0);
 }
 

@@ -11,8 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr useconds_t kMillisecond = 1000;
-
 // The last step that the log tells of, 0 where it tells of none. The last line may be half written.
 dim_t logged_step(const fs::path& run) {
   dim_t step = 0;
@@ -22,17 +20,6 @@ dim_t logged_step(const fs::path& run) {
     if (json.is_object()) step = std::max(step, json.value("step", dim_t{0}));
   }
   return step;
-}
-
-// Waits until `done`, for at most 30 seconds.
-template <typename Condition>
-bool wait_until(Condition&& done) {
-  constexpr int kTries = 30000;
-  for (int i = 0; i < kTries; ++i) {
-    if (done()) return true;
-    ::usleep(kMillisecond);
-  }
-  return false;
 }
 
 // Enough steps that no run ends by itself; no checkpoint but those that a signal asks for.
@@ -61,8 +48,9 @@ void stop_by_sigterm(int times) {
     good += code == 0 && saved <= arrived_after + 1 && saved == logged_step(run);
     Lives::discard(run);
   }
-  report_figure(fmt::format(
-      "SIGTERM: {} of {} left a loadable checkpoint of the step they arrived in", good, times));
+  report_figure(
+      "SIGTERM",
+      fmt::format("{} of {} left a loadable checkpoint of the step they came in", good, times));
 }
 
 TEST(Signals, SigtermSavesTheStepItArrivesIn) { stop_by_sigterm(3); }

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
+#include "dsf/train/checkpoint_state.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_directory.h"
 
 namespace dsf {
@@ -154,6 +157,59 @@ TEST_P(DamagedCheckpoint, IsRefusedNamingTheFileAndLeavesTheModelAlone) {
 INSTANTIATE_TEST_SUITE_P(Checkpoint, DamagedCheckpoint,
                          ::testing::Values("weights.safetensors", "optimizer.safetensors",
                                            "states.safetensors", "state.json"));
+
+// One bit of the file's first tensor, in the order they lie in it, and one of its header.
+class DamagedPart : public ::testing::TestWithParam<const char*> {
+ protected:
+  DamagedPart() : model_(make_model(1)) {
+    save_checkpoint(directory_.path(), kIdentity, make_state(model_, 5), model_, {"last"});
+    good_ = slurp(file_);
+    const SafetensorsFile tensors(good_, "good");
+    for (const auto& [name, tensor] : tensors.tensors()) {
+      if (tensor.begin == 0) first_ = name;
+    }
+    std::uint64_t header = 0;
+    std::memcpy(&header, good_.data(), sizeof header);
+    data_ = sizeof header + header;
+  }
+
+  std::string message_with_flip_at(std::size_t at) {
+    std::string damaged = good_;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x04);
+    std::ofstream(file_, std::ios::binary | std::ios::trunc) << damaged;
+    TrainingState state;
+    return message_of<CheckpointError>([&] { load_checkpoint(last_, state, model_); });
+  }
+
+  const TempDirectory directory_;
+  LanguageModel model_;
+  const fs::path last_ = directory_ / "last";
+  const fs::path file_ = last_ / GetParam();
+  std::string good_;
+  std::string first_;     // tensor of the file
+  std::size_t data_ = 0;  // where its bytes begin
+};
+
+TEST_P(DamagedPart, IsNamed) {
+  EXPECT_THAT(message_with_flip_at(data_), HasSubstr("damaged in tensor \"" + first_ + "\""));
+  EXPECT_THAT(message_with_flip_at(data_ - 1), HasSubstr("damaged in its header"));
+  EXPECT_THAT(message_with_flip_at(0), HasSubstr("damaged in its header"));
+}
+
+// As version 0.1.0 wrote them: with a checksum of each file, and none of its parts.
+TEST_P(DamagedPart, OfACheckpointWithoutChecksumsOfPartsIsAtLeastNoticed) {
+  CheckpointState summary = parse_checkpoint_state(slurp(last_ / "state.json"), "state");
+  for (auto& [name, seal] : summary.files) seal.parts = {};
+  std::ofstream(last_ / "state.json", std::ios::binary | std::ios::trunc) << to_json(summary);
+  TrainingState state;
+  load_checkpoint(last_, state, model_);
+  EXPECT_EQ(state.step, 5);
+  EXPECT_THAT(message_with_flip_at(data_), HasSubstr("damaged: "));
+}
+
+INSTANTIATE_TEST_SUITE_P(Checkpoint, DamagedPart,
+                         ::testing::Values("weights.safetensors", "optimizer.safetensors",
+                                           "states.safetensors"));
 
 TEST(Checkpoint, OfAnotherModelIsRefused) {
   const TempDirectory directory;
