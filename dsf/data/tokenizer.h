@@ -26,6 +26,7 @@
 
 namespace dsf {
 
+/// Text to token ids and back. It does not change once it is built.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -47,6 +48,7 @@ class Tokenizer {
   virtual void save(const std::filesystem::path& file) const = 0;
 };
 
+/// How build_tokenizer makes one.
 struct TokenizerConfig {
   std::string kind = "word";  ///< word | char | byte | bpe
   dim_t vocab = 0;            ///< specials included; 0 = no limit (bpe: 16,000, or what there is)
