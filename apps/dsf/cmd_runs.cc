@@ -48,7 +48,7 @@ void run_runs(const RunsOptions& options) {
   std::vector<RunRecord> runs;
   for (const fs::path& path : find_runs(options.directory)) {
     try {
-      runs.push_back(read_run_record(path));
+      runs.push_back(read_run_record(path.lexically_normal()));
     } catch (const ConfigError& error) {  // one damaged run does not hide the others
       log_warning(error.what());
     }

@@ -19,6 +19,7 @@
 
 namespace dsf {
 
+/// The shape of a batch: how many sequences are alive at each step, and where their rows lie.
 class PackedLayout {
  public:
   PackedLayout() = default;

@@ -8,8 +8,7 @@
 //   forward         s_t = f(x_t, s_{t-1})
 //   local backward  g_t -> d_t, the gradient of the pre-activations, s_{t-1} held constant
 //   state product   g_{t-1} += g_t J_t,   J_t = ds_t / ds_{t-1}
-//   parameters      dX = d W,  dW = d^T X,  dU = d^T H_{t-1},  db = sum of d: over all N rows at
-//   once
+//   parameters      dX = d W,  dW = d^T X,  dU = d^T H_{t-1},  db = sum of d: all N rows at once
 //
 // The base class owns what all cells share: the walk, the GEMMs over all rows, the tape. A cell
 // adds its gates. Parameters have PyTorch's shapes, gate order and two biases.
@@ -34,6 +33,7 @@ enum class GruReset { after, before };
 CellKind parse_cell_kind(const std::string& name);
 GruReset parse_gru_reset(const std::string& name);
 
+/// The sizes of a cell, in the letters of the equations.
 struct CellShape {
   dim_t input = 0;   ///< I
   dim_t hidden = 0;  ///< D
@@ -90,6 +90,8 @@ struct CellTape {
   bool filled = false;  ///< between forward and backward
 };
 
+/// One recurrent cell and its packed weights. A pass changes the tape and gradients of its caller,
+/// never the cell. To add a kind, derive and implement the private hooks: docs/extending.md.
 class Cell {
  public:
   explicit Cell(CellShape shape) : shape_(shape) {}

@@ -3,19 +3,16 @@
 // Cuts a split into packed batches. The order of an epoch is a pure function of (seed, epoch), so a
 // position is two numbers, and resuming is seeking.
 //
-//   sentences   each line is <bos> w ... <eos>, cut at context + 1 tokens, what is behind is
-//   dropped, and so
-//               are blank lines; shuffled; `batch` lines a batch, sorted by length inside the
-//               batch; the last batch of an epoch may be smaller
-//   blocks      the running text, lines and all, cut into blocks of `context` inputs, each
-//   predicting
-//               its successor, the last block being shorter; shuffled. Every token but the very
-//               first is a target once
+//   sentences   each line is <bos> w ... <eos>, cut at context + 1 tokens; what is behind is
+//               dropped, and so are blank lines; shuffled; `batch` lines a batch, sorted by length
+//               inside the batch; the last batch of an epoch may be smaller
+//   blocks      the running text, lines and all, cut into blocks of `context` inputs, each token
+//               predicting its successor, the last block being shorter; shuffled. Every token but
+//               the very first is a target once
 //   stream      the running text cut into `batch` equal streams side by side, `context` steps a
-//   batch, in
-//               order: the state is carried from batch to batch and starts at zero with each epoch.
-//               The last batch has fewer steps; up to batch - 1 tokens at the end of the text are
-//               left out
+//               batch, in order: the state is carried from batch to batch and starts at zero with
+//               each epoch. The last batch has fewer steps; up to batch - 1 tokens at the end of
+//               the text are left out
 //
 // All three are the same thing to the code that fills a batch: a sequence is a run of targets in
 // Split::tokens, and the input of a target is the token before it, or <bos> at the head of a
@@ -33,6 +30,7 @@ namespace dsf {
 enum class Batching { sentences, blocks, stream };
 Batching parse_batching(const std::string& name);  ///< throws ConfigError with the known names
 
+/// All that a batcher has to remember: seek() to a stored one goes on with the very batch.
 struct BatchPosition {
   dim_t epoch = 0;
   dim_t batch = 0;  ///< next batch of the epoch to hand out
@@ -50,6 +48,7 @@ struct BatchShare {
   dim_t rows_of(dim_t rows) const { return (rows - index + count - 1) / count; }
 };
 
+/// Hands out the batches of a split, epoch after epoch, without end.
 class Batcher {
  public:
   /// `split` must outlive the batcher. `shuffled` false keeps the text's order (evaluation); a

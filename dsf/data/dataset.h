@@ -49,6 +49,7 @@ struct Split {
 /// Tokenizes `text` line by line.
 Split make_split(const Tokenizer& tokenizer, std::string_view text);
 
+/// A corpus in tokens, and the tokenizer that made them.
 struct Dataset {
   std::unique_ptr<Tokenizer> tokenizer;
   Split train;

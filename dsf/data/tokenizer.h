@@ -28,6 +28,7 @@ namespace dsf {
 
 struct StoredTokenizer;
 
+/// Text to token ids and back. It does not change once it is built.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -51,6 +52,7 @@ class Tokenizer {
   void save(const std::filesystem::path& file) const;
 };
 
+/// How build_tokenizer makes one.
 struct TokenizerConfig {
   std::string kind = "word";  ///< word | char | byte | bpe
   dim_t vocab = 0;            ///< specials included; 0 = no limit (bpe: 16,000, or what there is)

@@ -79,6 +79,8 @@ struct FeedbackBuffer {
   std::span<float> values;
 };
 
+/// A way back through time, an object a layer: run() is called for one batch after the other. To
+/// add one, derive, and register it (feedback_registry.h) or name it in make_feedback.
 class Feedback {
  public:
   virtual ~Feedback() = default;

@@ -27,6 +27,7 @@ class FixedMatrix {
   virtual std::vector<FeedbackBuffer> buffers() = 0;
 };
 
+/// The walk through time, for any FixedMatrix.
 class StationaryFeedback final : public Feedback {
  public:
   explicit StationaryFeedback(std::unique_ptr<FixedMatrix> matrix) : matrix_(std::move(matrix)) {}

@@ -23,6 +23,7 @@
 
 namespace dsf {
 
+/// Causal self-attention in a recurrent layer's place; it has no state to carry.
 class Attention final : public Mixer {
  public:
   static constexpr dim_t kDefaultHeads = 8;

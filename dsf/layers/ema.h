@@ -38,6 +38,7 @@
 
 namespace dsf {
 
+/// MEGA's damped moving average in a recurrent layer's place; its gradients are exact.
 class Ema final : public Mixer {
  public:
   static constexpr dim_t kDefaultDims = 16;

@@ -27,6 +27,7 @@ class LayerNormTape {
   Buffer<float> rstd_;
 };
 
+/// Layer normalisation of each row, with a trained scale and shift.
 class LayerNorm {
  public:
   /// Adds `<prefix>weight` (gamma) and `<prefix>bias` (beta) to the table.

@@ -16,6 +16,7 @@ struct LinearScratch {
   Buffer<float> partial_sums;
 };
 
+/// A linear map with bias. Holds no values: prepare() takes and packs them.
 class Linear {
  public:
   /// Adds `<prefix>weight` and `<prefix>bias` to the table. The bias starts at zero.

@@ -32,6 +32,7 @@ struct NamedBuffer {
   std::span<float> values;
 };
 
+/// One layer that maps [N, input] to [N, output_width] along time. Blocks are mixers too.
 class Mixer {
  public:
   virtual ~Mixer() = default;

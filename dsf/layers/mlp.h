@@ -20,6 +20,7 @@ struct MlpScratch {
   LinearScratch out;
 };
 
+/// out GELU(in x): two linear maps, four times as wide between them.
 class Mlp {
  public:
   static constexpr dim_t kExpansion = 4;

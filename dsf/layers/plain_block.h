@@ -15,6 +15,7 @@
 
 namespace dsf {
 
+/// A mixer with its skip connection and, where it is needed, its projection.
 class PlainBlock final : public Mixer {
  public:
   /// Adds `<prefix>proj.*` to the table where the mixer's output is not `width` wide;

@@ -9,6 +9,7 @@
 
 namespace dsf {
 
+/// One trained vector a position, for mixers that cannot tell positions apart.
 class PositionEmbedding {
  public:
   /// Adds `<prefix>weight` [context, width], normal with `deviation`.

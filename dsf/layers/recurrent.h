@@ -14,6 +14,8 @@
 
 namespace dsf {
 
+/// y = the states of a cell over a batch, [N, S]; gradients go back in time by its feedback. Usable
+/// without a language model: examples/forecast.cc.
 class RecurrentLayer final : public Mixer {
  public:
   /// Adds <prefix>weight_ih, weight_hh, bias_ih and bias_hh to the table, uniform in +-1/sqrt(D).

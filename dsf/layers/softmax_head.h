@@ -36,6 +36,7 @@ struct HeadResult {
   dim_t correct = 0;
 };
 
+/// Logits, loss and both gradients of the output layer, chunk by chunk.
 class SoftmaxHead {
  public:
   /// Adds `<prefix>weight` and `<prefix>bias`.

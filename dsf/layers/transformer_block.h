@@ -22,6 +22,7 @@
 
 namespace dsf {
 
+/// A mixer between norms, with projection, MLP and skip connections.
 class TransformerBlock final : public Mixer {
  public:
   /// Adds `<prefix>norm1.*`, `<prefix>proj.*`, `<prefix>norm2.*` and `<prefix>mlp.*` to the table.

@@ -45,6 +45,9 @@ using GradientsReady = std::function<void(dim_t first)>;
 /// The recurrent states between two batches of a stream: one [B, state_width] matrix a block.
 using ModelState = std::vector<Matrix>;
 
+/// A language model and the memory of its steps. A training step is forward_backward, an update of
+/// weights() by gradients(), and prepare(). For one caller at a time: the threads are inside.
+/// examples/language_model.cc is a whole training loop.
 class LanguageModel {
  public:
   /// Builds the model and draws its initial weights from `seed`. Throws ConfigError.

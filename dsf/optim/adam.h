@@ -2,10 +2,12 @@
 
 // Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019) on flat spans.
 //
-//   g' = g + weight_decay * w                      Adam: L2 inside the gradient, as
-//   torch.optim.Adam m  = beta1 m + (1 - beta1) g' v  = beta2 v + (1 - beta2) g'^2 w -= lr * (m /
-//   (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) AdamW: g' = g, and first w *= 1 - lr *
-//   weight_decay
+//   g' = g + weight_decay * w     Adam: L2 inside the gradient, as torch.optim.Adam
+//   m  = beta1 m + (1 - beta1) g'
+//   v  = beta2 v + (1 - beta2) g'^2
+//   w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+//
+//   AdamW: g' = g, and first w *= 1 - lr * weight_decay
 
 #include <span>
 
@@ -13,6 +15,7 @@
 
 namespace dsf {
 
+/// The constants of the equations above, without the learning rate, which has a schedule.
 struct AdamConfig {
   double beta1 = 0.9;
   double beta2 = 0.999;

@@ -19,6 +19,7 @@
 
 namespace dsf {
 
+/// One text that grows: read() what is given, next() what the model says.
 class GenerationSession {
  public:
   /// What a model trained on sentences does behind the end of one.

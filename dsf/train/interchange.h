@@ -23,6 +23,7 @@ void write_torch_weights(LanguageModel& model, const std::filesystem::path& file
 void read_torch_weights(const SafetensorsFile& file, const std::string& origin,
                         LanguageModel& model);
 
+/// What `dsf export` was asked for.
 struct ExportRequest {
   std::filesystem::path run;
   std::string checkpoint;     ///< as open_stored_model takes it
@@ -30,6 +31,7 @@ struct ExportRequest {
   bool force = false;         ///< replace files that are there
 };
 
+/// What `dsf import` was asked for.
 struct ImportRequest {
   std::filesystem::path file;  ///< an exported file with its config.json, or PyTorch's own weights
   std::filesystem::path out;   ///< the run to make

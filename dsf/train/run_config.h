@@ -14,6 +14,7 @@
 
 namespace dsf {
 
+/// How a model is trained: the keys of [train].
 struct TrainConfig {
   dim_t epochs = 30;
   dim_t steps = 0;  ///< 0: as many as the epochs have
@@ -37,6 +38,7 @@ struct TrainConfig {
   double watchdog_seconds = 60.0;   ///< how long the ranks wait for one of them
 };
 
+/// All keys of a configuration file. resolve() must have seen it before a run uses it.
 struct RunConfig {
   DataConfig data;
   ModelConfig model;

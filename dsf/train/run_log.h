@@ -79,6 +79,7 @@ struct StartReport {
   std::string feedback;
 };
 
+/// log.jsonl, metrics.csv and, where wanted, event files of a run.
 class RunLog {
  public:
   /// A new, empty log.

@@ -16,6 +16,7 @@
 
 namespace dsf {
 
+/// How a token is drawn from the model's distribution; the defaults draw from it as it is.
 struct SamplingConfig {
   double temperature = 1.0;  ///< 0: always the most probable token
   dim_t top_k = 0;           ///< 0: all

@@ -10,6 +10,7 @@
 
 namespace dsf {
 
+/// What `dsf train` was asked for.
 struct RunRequest {
   std::filesystem::path out;
   std::vector<Assignment> assignments;  ///< lowest precedence first

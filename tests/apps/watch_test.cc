@@ -218,6 +218,14 @@ TEST_F(Watch, SurvivesWhatIsNoHttp) {
   }
 }
 
+TEST_F(Watch, DoesNotShareItsPort) {
+  const std::vector<std::string> second = {"timeout",    "-s",          "INT",
+                                           "10",         dsf_program(), "watch",
+                                           path("runs"), "--port",      std::to_string(port_)};
+  EXPECT_EQ(wait_for(start_program(second, path("second"))), 2);
+  EXPECT_THAT(slurp(path("second.err")), HasSubstr("--port chooses another"));
+}
+
 TEST_F(Watch, EndsCleanlyEvenWithAClientConnected) {
   EXPECT_EQ(get("/api/points?run=one&training=x").status, 400);
   EXPECT_EQ(stop(), 0) << slurp(path("log.err"));

@@ -214,6 +214,12 @@ WatchServer::WatchServer(const std::filesystem::path& directory, int port)
   parts_->set_guards();
   parts_->add_page();
   parts_->add_api();
+  // httplib would share a port with whoever has it (SO_REUSEPORT), and the two would answer in
+  // turns.
+  parts_->server.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  });
   if (port == 0) {
     parts_->port = parts_->server.bind_to_any_port(kAddress);
   } else {
