@@ -18,6 +18,8 @@ if(TARGET dsf_cli)
     set(DSF_WORK \"${PROJECT_BINARY_DIR}/self_description\")
     include(\"${PROJECT_SOURCE_DIR}/cmake/install_self_description.cmake\")" COMPONENT dsf)
 endif()
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/dsf"
+        RENAME copyright COMPONENT dsf)
 foreach(headers "${PROJECT_SOURCE_DIR}/dsf" "${DSF_GENERATED_DIR}/dsf")
   if(IS_DIRECTORY "${headers}")
     install(DIRECTORY "${headers}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/dsf"

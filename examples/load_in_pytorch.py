@@ -4,7 +4,7 @@
     dsf export RUN --out model.safetensors
     python3 examples/load_in_pytorch.py model.safetensors text.txt
 
-Needs PyTorch and nothing else. The text is cut as `dsf eval` cuts it, so that the two agree.
+Needs PyTorch (Debian: apt install python3-torch, for /usr/bin/python3) and nothing else. The text is cut as `dsf eval` cuts it, so that the two agree.
 """
 
 import json
@@ -14,9 +14,12 @@ import re
 import struct
 import sys
 
-import torch
-from torch import nn
-from torch.nn import functional as F
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+except ImportError as error:
+    sys.exit(f"{sys.executable} has no PyTorch ({error}); Debian: apt install python3-torch, and run /usr/bin/python3")
 
 
 def read_safetensors(path):

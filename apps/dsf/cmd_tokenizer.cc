@@ -1,6 +1,7 @@
 // dsf tokenizer: train one on a corpus, turn text into token ids and back.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -83,6 +84,8 @@ void run_decode(const UseOptions& options, bool has_ids) {
   const auto tokenizer = open_tokenizer(options.tokenizer);
   const std::string text = tokenizer->decode(has_ids ? options.ids : read_ids());
   std::cout.write(text.data(), static_cast<std::streamsize>(text.size()));
+  // A file gets the text and nothing else; a person's prompt begins on a line of its own.
+  if (isatty(STDOUT_FILENO) == 1 && !text.ends_with('\n')) std::cout.put('\n');
   std::cout.flush();
 }
 

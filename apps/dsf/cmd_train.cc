@@ -32,7 +32,15 @@ const std::vector<ConfigFlag> kFlags = {
     {"--data", "data.corpus"},
     {"--valid", "data.valid"},
     {"--test", "data.test"},
+    {"--tokenizer", "data.tokenizer"},
+    {"--batching", "data.batching"},
+    {"--context", "data.context"},
+    {"--mixer", "model.mixer"},
+    {"--hidden", "model.hidden"},
+    {"--layers", "model.layers"},
     {"--feedback", "feedback.method"},
+    {"--batch", "train.batch"},
+    {"--lr", "train.lr"},
     {"--epochs", "train.epochs"},
     {"--steps", "train.steps"},
     {"--eval-every", "train.eval_every"},
@@ -47,6 +55,14 @@ void print_summary(const RunSummary& summary, const std::string& out) {
   if (summary.interrupted) {
     fmt::print("stopped after step {} of {}; go on with: dsf train --resume --out {}\n",
                summary.steps, summary.total_steps, out);
+    return;
+  }
+  const bool took_no_step = summary.tokens_per_second == 0.0;
+  if (took_no_step) {
+    fmt::print(
+        "nothing left to do: the run has all its {} steps; to go further: dsf train --resume --out "
+        "{} --steps {}\n",
+        summary.steps, out, 2 * summary.steps);
     return;
   }
   const std::string best = summary.best_perplexity
@@ -68,8 +84,12 @@ void run_train(const TrainOptions& options) {
     request.assignments.push_back(
         parse_assignment("train.shard_optimizer", "true", "--shard-optimizer"));
   }
-  const InterruptGuard guard;
+  InterruptGuard guard;
   with_ranks([&](Communicator& ranks) {
+    if (ranks.leads() && !options.quiet) {
+      guard.announce(
+          "stopping: the step at hand is finished and saved (Ctrl-C again ends at once)");
+    }
     TrainObserver silent;
     ProgressDisplay display;
     TrainObserver& observer = options.quiet ? silent : display;

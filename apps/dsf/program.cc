@@ -21,14 +21,44 @@ constexpr int kFailed = 1;
 
 // CLI11 only says that "a subcommand is required"; the nearest name helps more.
 void check_subcommand(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2) return;
-  const std::string given = argv[1];
-  if (given.empty() || given.front() == '-') return;
   std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  if (argc < 2) {
+    throw UsageError(
+        fmt::format("no command is given (known: {}); see dsf --help", fmt::join(known, ", ")));
+  }
+  const std::string given = argv[1];
+  if (given.empty() || given.front() == '-') return;
   if (std::find(known.begin(), known.end(), given) != known.end()) return;
   throw UsageError(fmt::format("there is no command \"{}\"{} (known: {})", given,
                                did_you_mean(given, known), fmt::join(known, ", ")));
+}
+
+/// The command that the words named: "train", "tokenizer encode".
+const CLI::App& parsed_command(const CLI::App& app) {
+  const std::vector<CLI::App*> below = app.get_subcommands();
+  return below.empty() ? app : parsed_command(*below.front());
+}
+
+/// CLI11 lists what it could not place; a mistyped option gets the name that was probably meant.
+std::string say_unexpected(const CLI::App& command) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string& word : command.remaining()) {
+    if (!word.starts_with("--")) continue;
+    const std::string name = word.substr(0, word.find('='));
+    return fmt::format("{} has no option {}{}", command.get_name(), name,
+                       did_you_mean(name, known));
+  }
+  return fmt::format("{} does not expect \"{}\"", command.get_name(),
+                     fmt::join(command.remaining(), " "));
+}
+
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -45,7 +75,11 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const bool asked_for = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
     if (asked_for) return app.exit(error);
-    throw UsageError(fmt::format("{}; --help tells more", error.what()));
+    const CLI::App& command = parsed_command(app);
+    const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    throw UsageError(fmt::format("{} (see {} --help)",
+                                 unexpected ? say_unexpected(command) : error.what(),
+                                 full_name(command)));
   }
   return 0;
 }

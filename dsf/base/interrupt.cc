@@ -1,6 +1,10 @@
 #include "dsf/base/interrupt.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 
 namespace dsf {
 namespace {
@@ -13,7 +17,27 @@ Handler previous_int = SIG_DFL;
 Handler previous_term = SIG_DFL;
 Handler previous_usr1 = SIG_DFL;
 
+// Written by a signal handler, which may not format: a line break first, where the terminal has
+// echoed ^C behind a live line.
+const char* announcement = nullptr;
+bool on_terminal = false;
+
+void write_all(const char* text) {
+  const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
+  static_cast<void>(written);  // a handler cannot do anything about it
+}
+
+void say_announcement() {
+  if (announcement == nullptr) return;
+  const int saved_errno = errno;
+  if (on_terminal) write_all("\n");
+  write_all(announcement);
+  write_all("\n");
+  errno = saved_errno;
+}
+
 extern "C" void note_stop(int signal) {
+  if (stop_seen == 0) say_announcement();
   stop_seen = signal;
   std::signal(SIGINT, SIG_DFL);  // the next one is not caught any more
 }
@@ -25,6 +49,7 @@ extern "C" void note_save(int /*signal*/) { save_seen = 1; }
 InterruptGuard::InterruptGuard() {
   stop_seen = 0;
   save_seen = 0;
+  announcement = nullptr;
   previous_int = std::signal(SIGINT, note_stop);
   previous_term = std::signal(SIGTERM, note_stop);
   previous_usr1 = std::signal(SIGUSR1, note_save);
@@ -34,6 +59,11 @@ InterruptGuard::~InterruptGuard() {
   std::signal(SIGINT, previous_int);
   std::signal(SIGTERM, previous_term);
   std::signal(SIGUSR1, previous_usr1);
+}
+
+void InterruptGuard::announce(const char* text) {
+  on_terminal = isatty(STDERR_FILENO) == 1;
+  announcement = text;
 }
 
 int InterruptGuard::signal_seen() { return stop_seen; }

@@ -17,6 +17,10 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
+  /// Says `text`, a literal, on stderr as soon as a signal asks to stop: what is at hand may take a
+  /// while.
+  void announce(const char* text);
+
   /// The signal that asks to stop, or 0.
   static int signal_seen();
   /// The same, and where none has come: SIGUSR1, once for each time it came.

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -62,6 +63,13 @@ std::size_t terminal_width() {
   return size.ws_col;
 }
 
+std::string with_single_spaces(std::string_view text) {
+  std::string line(text);
+  const auto both_spaces = [](char a, char b) { return a == ' ' && b == ' '; };
+  line.erase(std::unique(line.begin(), line.end(), both_spaces), line.end());
+  return line;
+}
+
 }  // namespace
 
 void log_info(std::string_view message) { log_message(spdlog::level::info, "", message); }
@@ -87,9 +95,10 @@ bool terminal_is_live() {
 void show_live_line(std::string_view text) {
   const std::lock_guard lock(terminal_mutex);
   // A line that wraps cannot be rewritten in place.
-  const std::string_view fitting = text.substr(0, terminal_width() - 1);
+  const std::size_t width = terminal_width() - 1;
+  const std::string line = text.size() <= width ? std::string(text) : with_single_spaces(text);
   write_stderr("\r\033[K");
-  write_stderr(fitting);
+  write_stderr(std::string_view(line).substr(0, width));
   std::fflush(stderr);
   live_line_shown = true;
 }

@@ -78,8 +78,6 @@ std::string BpeTokenizer::decode(const std::vector<token_t>& ids) const {
   return text;
 }
 
-void BpeTokenizer::save(const std::filesystem::path& file) const {
-  write_tokenizer_file({kind(), {}, model_}, file);
-}
+StoredTokenizer BpeTokenizer::stored() const { return {kind(), {}, model_}; }
 
 }  // namespace dsf

@@ -22,9 +22,7 @@ std::string ByteTokenizer::decode(const std::vector<token_t>& ids) const {
   return text;
 }
 
-void ByteTokenizer::save(const std::filesystem::path& file) const {
-  write_tokenizer_file({kind(), {}, ""}, file);
-}
+StoredTokenizer ByteTokenizer::stored() const { return {kind(), {}, ""}; }
 
 void check_byte_config(const TokenizerConfig& config) {
   if (config.vocab != 0 && config.vocab != ByteTokenizer::kVocab) {

@@ -16,7 +16,7 @@ class ByteTokenizer final : public Tokenizer {
   token_t unk() const override { return -1; }
   void encode(std::string_view text, std::vector<token_t>& out) const override;
   std::string decode(const std::vector<token_t>& ids) const override;
-  void save(const std::filesystem::path& file) const override;
+  StoredTokenizer stored() const override;
 };
 
 /// Throws ConfigError where `config` limits the vocabulary, which bytes do not allow.

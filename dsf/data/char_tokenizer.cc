@@ -70,9 +70,7 @@ std::string CharTokenizer::decode(const std::vector<token_t>& ids) const {
   return text;
 }
 
-void CharTokenizer::save(const std::filesystem::path& file) const {
-  write_tokenizer_file({kind(), tokens_, ""}, file);
-}
+StoredTokenizer CharTokenizer::stored() const { return {kind(), tokens_, ""}; }
 
 std::vector<std::string> char_tokens(const TokenizerConfig& config, std::string_view text) {
   CodePointTable<dim_t> counts(0);

@@ -18,7 +18,7 @@ class CharTokenizer final : public Tokenizer {
   token_t unk() const override { return kUnknown; }
   void encode(std::string_view text, std::vector<token_t>& out) const override;
   std::string decode(const std::vector<token_t>& ids) const override;
-  void save(const std::filesystem::path& file) const override;
+  StoredTokenizer stored() const override;
 
  private:
   static constexpr token_t kUnknown = 0;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "dsf/base/error.h"
 #include "dsf/base/utf8.h"
@@ -22,33 +24,50 @@ std::unique_ptr<Tokenizer> stored_tokenizer(const DataConfig& config,
   return tokenizer;
 }
 
-Split checked_split(const TokenCache& cache, const Tokenizer& tokenizer, std::string_view text,
-                    const DataConfig& config, std::string_view name) {
-  Split split = cache.split(tokenizer, text);
+// The text of a corpus, read when it is first needed: a corpus whose tokens are kept is not.
+class TextOnDemand {
+ public:
+  TextOnDemand(const DataConfig& config, std::uint64_t seed) : config_(config), seed_(seed) {}
+
+  const CorpusText& operator()() {
+    if (!text_) text_ = read_corpus(config_, seed_);
+    return *text_;
+  }
+
+ private:
+  const DataConfig& config_;
+  std::uint64_t seed_;
+  std::optional<CorpusText> text_;
+};
+
+std::unique_ptr<Tokenizer> build_once(const TokenCache& cache, const TokenizerConfig& config,
+                                      TextOnDemand& text) {
+  return cache.tokenizer(config, [&] { return build_tokenizer(config, text().train); });
+}
+
+void require_words(const Split& split, const DataConfig& config, std::string_view name) {
   if (static_cast<dim_t>(split.tokens.size()) == split.lines()) {
     throw DataError(fmt::format("data.corpus = '{}': the {} split has nothing but blank lines",
                                 config.corpus, name));
   }
-  return split;
 }
 
 }  // namespace
 
 Split make_split(const Tokenizer& tokenizer, std::string_view text) {
-  Split split;
-  split.line_starts.push_back(0);
+  std::vector<token_t> tokens;
+  std::vector<dim_t> line_starts = {0};
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    tokenizer.encode(rest.substr(0, end), split.tokens);
-    split.tokens.push_back(tokenizer.eos());
-    split.line_starts.push_back(static_cast<dim_t>(split.tokens.size()));
+    tokenizer.encode(rest.substr(0, end), tokens);
+    tokens.push_back(tokenizer.eos());
+    line_starts.push_back(static_cast<dim_t>(tokens.size()));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   const dim_t unclosed = !text.empty() && text.back() != '\n' ? 1 : 0;
-  split.characters = count_code_points(text) + unclosed;
-  split.bytes = static_cast<dim_t>(text.size()) + unclosed;
-  return split;
+  return {std::move(tokens), std::move(line_starts), count_code_points(text) + unclosed,
+          static_cast<dim_t>(text.size()) + unclosed};
 }
 
 const Split& Dataset::split(const std::string& name) const {
@@ -66,18 +85,24 @@ const Split& Dataset::split(const std::string& name) const {
 Dataset load_dataset(const DataConfig& config, std::uint64_t seed,
                      const std::optional<std::filesystem::path>& tokenizer_file) {
   check_tokenizer_kind(config.tokenizer);
-  const CorpusText text = read_corpus(config, seed);
-  const TokenCache cache = TokenCache::of_user();
+  TextOnDemand text(config, seed);
+  const TokenCache cache(TokenCache::directory_of_user(), config);
   Dataset dataset;
   dataset.tokenizer =
-      tokenizer_file
-          ? stored_tokenizer(config, *tokenizer_file)
-          : cache.tokenizer({config.tokenizer, config.vocab, config.min_count}, text.train);
-  dataset.train = checked_split(cache, *dataset.tokenizer, text.train, config, "train");
-  dataset.valid = checked_split(cache, *dataset.tokenizer, text.valid, config, "valid");
-  if (!text.test.empty()) {
-    dataset.test = checked_split(cache, *dataset.tokenizer, text.test, config, "test");
-  }
+      tokenizer_file ? stored_tokenizer(config, *tokenizer_file)
+                     : build_once(cache, {config.tokenizer, config.vocab, config.min_count}, text);
+  const auto split = [&](const char* name, std::string CorpusText::*part) {
+    return cache.split(*dataset.tokenizer, name, [&] {
+      const std::string& lines = text().*part;
+      return lines.empty() ? Split() : make_split(*dataset.tokenizer, lines);
+    });
+  };
+  dataset.train = split("train", &CorpusText::train);
+  dataset.valid = split("valid", &CorpusText::valid);
+  dataset.test = split("test", &CorpusText::test);
+  require_words(dataset.train, config, "train");
+  require_words(dataset.valid, config, "valid");
+  if (!dataset.test.tokens.empty()) require_words(dataset.test, config, "test");
   return dataset;
 }
 

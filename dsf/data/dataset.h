@@ -18,8 +18,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "dsf/base/shared_array.h"
 #include "dsf/data/data_config.h"
 #include "dsf/data/tokenizer.h"
 
@@ -33,8 +33,8 @@ namespace dsf {
 /// eos() alone, kept here because running text (blocks, stream) has it, as is usual for WikiText;
 /// sentences leave it out. A last line without line end is closed like the others.
 struct Split {
-  std::vector<token_t> tokens;
-  std::vector<dim_t> line_starts;  ///< where each line starts, and behind them tokens.size()
+  SharedArray<token_t> tokens;
+  SharedArray<dim_t> line_starts;  ///< where each line starts, and behind them tokens.size()
   dim_t characters = 0;            ///< Unicode code points of the text, line ends included
   dim_t bytes = 0;                 ///< line ends included
 
@@ -62,7 +62,8 @@ struct Dataset {
 /// Reads, splits, tokenizes. `tokenizer_file`: use this stored tokenizer instead of building one
 /// (evaluation, resume). Throws ConfigError or DataError naming the file or key and what would be
 /// right. Nothing but blank lines in train or valid is an error. Sub-word pieces and tokens of
-/// large texts are kept on disk for the next time (dsf/data/token_cache.h).
+/// large texts are kept on disk; the next time they are mapped into memory from there, and the text
+/// is only read through once to see that it is the same (dsf/data/token_cache.h).
 Dataset load_dataset(const DataConfig& config, std::uint64_t seed,
                      const std::optional<std::filesystem::path>& tokenizer_file = std::nullopt);
 

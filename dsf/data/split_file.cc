@@ -9,7 +9,8 @@
 namespace dsf {
 namespace {
 
-constexpr std::string_view kMagic = "dsf-tokens-1";
+constexpr std::string_view kMagic = "dsf-tokens-2    ";
+static_assert(kMagic.size() % alignof(dim_t) == 0);
 
 struct Header {
   dim_t tokens = 0;
@@ -18,11 +19,13 @@ struct Header {
   dim_t bytes = 0;
 };
 
+// The next `count` numbers of `bytes`, where they are.
 template <typename T>
-void take(std::string_view& bytes, std::span<T> out) {
-  if (out.empty()) return;
-  std::memcpy(out.data(), bytes.data(), out.size_bytes());
-  bytes.remove_prefix(out.size_bytes());
+std::span<const T> take(std::string_view& bytes, dim_t count) {
+  const std::span<const T> numbers(reinterpret_cast<const T*>(bytes.data()),
+                                   static_cast<std::size_t>(count));
+  bytes.remove_prefix(numbers.size_bytes());
+  return numbers;
 }
 
 // True where `bytes` are exactly so many of both, without an overflow on the way.
@@ -39,8 +42,9 @@ bool fits(const Header& header, std::size_t bytes) {
 
 bool is_sound(const Split& split, dim_t vocab) {
   const auto known = [vocab](token_t token) { return token >= 0 && token < vocab; };
+  if (split.line_starts.empty()) return split.tokens.empty();
   return std::all_of(split.tokens.begin(), split.tokens.end(), known) &&
-         !split.line_starts.empty() && split.line_starts.front() == 0 &&
+         split.line_starts.front() == 0 &&
          split.line_starts.back() == static_cast<dim_t>(split.tokens.size()) &&
          std::is_sorted(split.line_starts.begin(), split.line_starts.end());
 }
@@ -54,14 +58,15 @@ void write_split_file(const Split& split, const std::filesystem::path& file) {
                          split.bytes};
   out.write(kMagic);
   out.write(&header, sizeof header);
-  out.write(split.tokens.data(), split.tokens.size() * sizeof(token_t));
   out.write(split.line_starts.data(), split.line_starts.size() * sizeof(dim_t));
+  out.write(split.tokens.data(), split.tokens.size() * sizeof(token_t));
   const std::uint64_t hash = out.hash();
   out.write(&hash, sizeof hash);
   out.finish();
 }
 
-std::optional<Split> parse_split(std::string_view contents, dim_t vocab) {
+std::optional<Split> parse_split(std::string_view contents, dim_t vocab,
+                                 std::shared_ptr<const void> owner) {
   std::uint64_t hash = 0;
   if (contents.size() < kMagic.size() + sizeof(Header) + sizeof hash) return std::nullopt;
   const std::size_t hashed = contents.size() - sizeof hash;
@@ -69,16 +74,11 @@ std::optional<Split> parse_split(std::string_view contents, dim_t vocab) {
   std::string_view rest = contents.substr(0, hashed);
   if (!rest.starts_with(kMagic) || hash_bytes(rest) != hash) return std::nullopt;
   rest.remove_prefix(kMagic.size());
-  Header header;
-  take(rest, std::span(&header, 1));
+  const Header header = take<Header>(rest, 1).front();
   if (!fits(header, rest.size())) return std::nullopt;
-  Split split;
-  split.tokens.resize(static_cast<std::size_t>(header.tokens));
-  split.line_starts.resize(static_cast<std::size_t>(header.line_starts));
-  take(rest, std::span(split.tokens));
-  take(rest, std::span(split.line_starts));
-  split.characters = header.characters;
-  split.bytes = header.bytes;
+  const auto line_starts = take<dim_t>(rest, header.line_starts);
+  const auto tokens = take<token_t>(rest, header.tokens);
+  Split split{{tokens, owner}, {line_starts, owner}, header.characters, header.bytes};
   if (!is_sound(split, vocab)) return std::nullopt;
   return split;
 }

@@ -4,44 +4,25 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <functional>
+#include <utility>
 
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/base/log.h"
-#include "dsf/data/bpe_tokenizer.h"
+#include "dsf/base/mapped_file.h"
 #include "dsf/data/split_file.h"
+#include "dsf/data/tokenizer_file.h"
 
 namespace dsf {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string key_of(std::string_view what, std::string_view text) {
-  Hasher hasher;
-  hasher.update(what.data(), what.size());
-  hasher.update(text.data(), text.size());
-  return to_hex(hasher.digest());
-}
-
-// An entry that cannot be kept (a full or read-only disk) costs time the next time, nothing else.
-void keep(const fs::path& file, const std::function<void(const fs::path&)>& write) {
-  const fs::path unfinished = fmt::format("{}.{}", file.string(), ::getpid());
-  try {
-    fs::create_directories(file.parent_path());
-    write(unfinished);
-    rename_file(unfinished, file);
-  } catch (const std::exception& error) {
-    std::error_code ignored;
-    fs::remove(unfinished, ignored);
-    log_warning(fmt::format("the tokens are not kept for the next time: {}", error.what()));
-  }
-}
-
 std::optional<Split> read_split(const fs::path& file, dim_t vocab) {
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return std::nullopt;
-  return parse_split(read_file(file), vocab);
+  const auto mapped = std::make_shared<const MappedFile>(file);
+  return parse_split(mapped->contents(), vocab, mapped);
 }
 
 std::unique_ptr<Tokenizer> read_tokenizer(const fs::path& file) {
@@ -54,34 +35,68 @@ std::unique_ptr<Tokenizer> read_tokenizer(const fs::path& file) {
 
 }  // namespace
 
-TokenCache TokenCache::of_user() {
-  if (const char* given = std::getenv("DSF_CACHE_DIR")) return TokenCache(given);
-  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return TokenCache(fs::path(cache) / "dsf");
-  if (const char* home = std::getenv("HOME")) return TokenCache(fs::path(home) / ".cache" / "dsf");
-  return TokenCache("");
+TokenCache::TokenCache(fs::path directory, const DataConfig& corpus)
+    : directory_(std::move(directory)), corpus_(corpus) {
+  if (!directory_.empty()) identity_ = identify_corpus(corpus);
 }
 
-std::unique_ptr<Tokenizer> TokenCache::tokenizer(const TokenizerConfig& config,
-                                                 std::string_view text) const {
-  if (directory_.empty() || config.kind != "bpe" || text.size() < kWorthKeeping) {
-    return build_tokenizer(config, text);
+fs::path TokenCache::directory_of_user() {
+  if (const char* given = std::getenv("DSF_CACHE_DIR")) return given;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return fs::path(cache) / "dsf";
+  if (const char* home = std::getenv("HOME")) return fs::path(home) / ".cache" / "dsf";
+  return "";
+}
+
+std::uint64_t TokenCache::worth_keeping(const std::string& tokenizer_kind) {
+  constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20U;
+  return tokenizer_kind == "bpe" ? kMegabyte : 64 * kMegabyte;
+}
+
+bool TokenCache::keeps(const std::string& tokenizer_kind) const {
+  return identity_ && identity_->bytes >= worth_keeping(tokenizer_kind);
+}
+
+fs::path TokenCache::entry(std::string_view what, std::string_view ending) const {
+  Hasher hasher;
+  hasher.update(&identity_->hash, sizeof identity_->hash);
+  hasher.update(what.data(), what.size());
+  return directory_ / (to_hex(hasher.digest()) + std::string(ending));
+}
+
+// An entry that cannot be kept (a full or read-only disk) costs time the next time, nothing else.
+// Nor is one kept of a text that changed since it was identified.
+void TokenCache::keep(const fs::path& file,
+                      const std::function<void(const fs::path&)>& write) const {
+  if (identify_corpus(corpus_) != identity_) return;
+  const fs::path unfinished = fmt::format("{}.{}", file.string(), ::getpid());
+  try {
+    fs::create_directories(directory_);
+    write(unfinished);
+    rename_file(unfinished, file);
+  } catch (const std::exception& error) {
+    std::error_code ignored;
+    fs::remove(unfinished, ignored);
+    log_warning(fmt::format("the tokens are not kept for the next time: {}", error.what()));
   }
-  const std::string what = fmt::format("{} {} {}\n", config.kind, config.vocab, config.min_count);
-  const fs::path file = directory_ / (key_of(what, text) + ".tokenizer");
+}
+
+std::unique_ptr<Tokenizer> TokenCache::tokenizer(
+    const TokenizerConfig& config, const std::function<std::unique_ptr<Tokenizer>()>& build) const {
+  if (config.kind != "bpe" || !keeps(config.kind)) return build();
+  const fs::path file =
+      entry(fmt::format("{} {} {}\n", config.kind, config.vocab, config.min_count), ".tokenizer");
   if (auto found = read_tokenizer(file)) return found;
-  auto built = build_tokenizer(config, text);
+  auto built = build();
   keep(file, [&](const fs::path& path) { built->save(path); });
   return built;
 }
 
-Split TokenCache::split(const Tokenizer& tokenizer, std::string_view text) const {
-  const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer);
-  if (directory_.empty() || bpe == nullptr || text.size() < kWorthKeeping) {
-    return make_split(tokenizer, text);
-  }
-  const fs::path file = directory_ / (key_of(bpe->model(), text) + ".tokens");
+Split TokenCache::split(const Tokenizer& tokenizer, std::string_view name,
+                        const std::function<Split()>& make) const {
+  if (!keeps(tokenizer.kind())) return make();
+  const fs::path file = entry(tokenizer_text(tokenizer.stored()), fmt::format(".{}.tokens", name));
   if (auto found = read_split(file, tokenizer.vocab_size())) return std::move(*found);
-  Split made = make_split(tokenizer, text);
+  Split made = make();
   keep(file, [&](const fs::path& path) { write_split_file(made, path); });
   return made;
 }

@@ -14,6 +14,10 @@
 
 namespace dsf {
 
+void Tokenizer::save(const std::filesystem::path& file) const {
+  write_tokenizer_file(stored(), file);
+}
+
 void check_tokenizer_kind(const std::string& kind) {
   if (kind != "word" && kind != "char" && kind != "byte" && kind != "bpe") {
     throw ConfigError(

@@ -26,6 +26,8 @@
 
 namespace dsf {
 
+struct StoredTokenizer;
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -43,8 +45,10 @@ class Tokenizer {
   /// U+FFFD. Throws DataError for an id outside the vocabulary.
   virtual std::string decode(const std::vector<token_t>& ids) const = 0;
 
-  /// Writes everything needed by load_tokenizer into `file` (one JSON file). Throws IoError.
-  virtual void save(const std::filesystem::path& file) const = 0;
+  /// Everything needed to have the same tokenizer again (dsf/data/tokenizer_file.h).
+  virtual StoredTokenizer stored() const = 0;
+  /// Writes it into `file` for load_tokenizer (one JSON file). Throws IoError.
+  void save(const std::filesystem::path& file) const;
 };
 
 struct TokenizerConfig {

@@ -30,13 +30,17 @@ StoredTokenizer from_json(const json& document) {
 
 }  // namespace
 
-void write_tokenizer_file(const StoredTokenizer& tokenizer, const std::filesystem::path& file) {
+std::string tokenizer_text(const StoredTokenizer& tokenizer) {
   json document = {{"format", kFormat},
                    {"version", kVersion},
                    {"kind", tokenizer.kind},
                    {"tokens", tokenizer.tokens}};
   if (!tokenizer.model.empty()) document["model"] = to_base64(tokenizer.model);
-  replace_file(file, document.dump(1) + '\n');
+  return document.dump(1) + '\n';
+}
+
+void write_tokenizer_file(const StoredTokenizer& tokenizer, const std::filesystem::path& file) {
+  replace_file(file, tokenizer_text(tokenizer));
 }
 
 StoredTokenizer parse_tokenizer_file(std::string_view text, const std::string& origin) {

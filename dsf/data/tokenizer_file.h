@@ -16,6 +16,9 @@ struct StoredTokenizer {
   std::string model;                ///< bpe: what SentencePiece serializes; any bytes
 };
 
+/// What the file holds.
+std::string tokenizer_text(const StoredTokenizer& tokenizer);
+
 /// At any moment `file` is whole: the old one or the new. Throws IoError.
 void write_tokenizer_file(const StoredTokenizer& tokenizer, const std::filesystem::path& file);
 

@@ -63,9 +63,7 @@ std::string WordTokenizer::decode(const std::vector<token_t>& ids) const {
   return text;
 }
 
-void WordTokenizer::save(const std::filesystem::path& file) const {
-  write_tokenizer_file({kind(), vocabulary_.tokens(), ""}, file);
-}
+StoredTokenizer WordTokenizer::stored() const { return {kind(), vocabulary_.tokens(), ""}; }
 
 std::vector<std::string> word_tokens(const TokenizerConfig& config, std::string_view text) {
   std::unordered_map<std::string_view, dim_t> counts;

@@ -21,7 +21,7 @@ class WordTokenizer final : public Tokenizer {
   token_t unk() const override { return 0; }
   void encode(std::string_view text, std::vector<token_t>& out) const override;
   std::string decode(const std::vector<token_t>& ids) const override;
-  void save(const std::filesystem::path& file) const override;
+  StoredTokenizer stored() const override;
 
  private:
   Vocabulary vocabulary_;

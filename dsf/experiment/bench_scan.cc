@@ -78,6 +78,8 @@ BenchReport bench_scan(const BenchOptions& options) {
   const auto forms = choose(options.only, kForms, "form");
   std::vector<dim_t> lengths = options.steps;
   if (lengths.empty()) lengths = {64, 256, 1024, 4096, 16384, 65536};
+  for (dim_t& length : lengths) length = std::min(length, tokens);
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   ScanData data(tokens, width);
   Triad triad(tokens * width / 2);
 
@@ -85,7 +87,7 @@ BenchReport bench_scan(const BenchOptions& options) {
   report.tables.emplace_back(std::vector<std::string>{"form", "T", "B", "ms", "best ms", "GB/s",
                                                       "triad GB/s", "of triad"});
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const dim_t steps = std::min(lengths[i], tokens);
+    const dim_t steps = lengths[i];
     const dim_t batch = tokens / steps;
     const PackedLayout layout = PackedLayout::uniform(steps, batch);
     log_info(fmt::format("T={} B={} width {}", steps, batch, width));

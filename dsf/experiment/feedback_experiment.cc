@@ -9,9 +9,9 @@ namespace {
 
 using Settings = std::vector<std::string>;
 
-const Settings kMethods = {"bptt",           "ft",         "dsf",
-                           "fitted",         "adaptive",   "gated",
-                           "gated:diagonal", "iterated:1", "iterated:2"};
+const Settings kMethods = {"bptt",       "ft",        "dsf",   "fitted",
+                           "adaptive",   "learned",   "gated", "gated:diagonal",
+                           "iterated:1", "iterated:2"};
 const Settings kCells = {"gru", "lstm", "rnn"};
 
 Settings joined(Settings first, const Settings& second) {

@@ -23,12 +23,13 @@ struct MethodStyle {
 
 // Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
 // a colour: the second one is dashed, with a hollow mark.
-constexpr std::array<MethodStyle, 12> kStyles = {{
+constexpr std::array<MethodStyle, 13> kStyles = {{
     {"bptt", "#000000", 1, 7},
     {"dsf", "#0072B2", 1, 7},
     {"ft", "#D55E00", 1, 7},
     {"fitted", "#009E73", 1, 5},
     {"adaptive", "#009E73", 2, 4},
+    {"learned", "#56B4E9", 1, 11},
     {"gated", "#CC79A7", 1, 9},
     {"gated:diagonal", "#CC79A7", 2, 8},
     {"iterated:1", "#E69F00", 1, 13},
@@ -134,8 +135,9 @@ bool write_figure(const Figure& figure, const std::filesystem::path& stem) {
       std::system(("gnuplot " + shell_quoted(script.string()) + " 2>/dev/null").c_str());
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCommandNotFound) {
-    log_warning(
-        fmt::format("gnuplot is not installed; the script of the figure is {}", script.string()));
+    log_warning(fmt::format(
+        "gnuplot is not installed (Debian: gnuplot-nox); the script of the figure is {}",
+        script.string()));
     return false;
   }
   throw Error(fmt::format("gnuplot could not draw {} (status {})", script.string(), status));

@@ -142,9 +142,8 @@ FeedbackConfig feedback_with(const RunConfig& config, const std::string& method)
 
 dim_t warm_up_of(const FeedbackConfig& feedback) {
   if (registered_feedback(feedback.method) != nullptr) return 0;
-  const FeedbackKind kind = parse_feedback_method(feedback.method).kind;
-  const bool fits = kind == FeedbackKind::fitted || kind == FeedbackKind::adaptive;
-  return fits ? feedback.calibration : 0;
+  const bool learns = learns_from_batches(parse_feedback_method(feedback.method).kind);
+  return learns ? feedback.calibration : 0;
 }
 
 std::unique_ptr<LanguageModel> with_feedback(const RunConfig& config,

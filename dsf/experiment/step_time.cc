@@ -36,7 +36,8 @@ class StepRace {
 
   double relative_time(const std::string& method) {
     const double ordinary = race(method);
-    if (parse_feedback_method(method).kind != FeedbackKind::adaptive) return ordinary;
+    const FeedbackKind kind = parse_feedback_method(method).kind;
+    if (kind == FeedbackKind::fitted || !learns_from_batches(kind)) return ordinary;
     const auto period = static_cast<double>(config_.feedback.refit_every);
     return ordinary + (race("bptt") - ordinary) / period;
   }

@@ -70,7 +70,7 @@ class BackwardAccess {
 struct FeedbackWorkspace {
   ScanWorkspace scan;
   Matrix errors;  ///< [N, S]: e, where g alone would lose it
-  Matrix rest;    ///< [N, S]: g (J - D), of the correction under way
+  Matrix rest;    ///< [N, S]: the product under way: g (J - D), or g times a power of A
 };
 
 /// Numbers of a feedback that are not trained but belong to the model.

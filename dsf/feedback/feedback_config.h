@@ -15,8 +15,8 @@ struct FeedbackConfig {
   std::vector<double> range = {
       0.0, 1.0};              ///< [low, high] of the diagonal; constant takes the mean of the two
   std::string scan = "auto";  ///< auto | fused | serial | blocked | fft
-  dim_t calibration = 4;      ///< fitted, adaptive: first batches that go back exactly
-  dim_t refit_every = 100;    ///< adaptive: batches from one exact one to the next
+  dim_t calibration = 4;      ///< fitted, adaptive, learned: first batches that go back exactly
+  dim_t refit_every = 100;    ///< adaptive, learned: batches from one exact one to the next
 };
 
 }  // namespace dsf

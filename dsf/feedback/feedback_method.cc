@@ -13,7 +13,7 @@
 namespace dsf {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FeedbackKind>, 11> kMethods = {
+constexpr std::array<std::pair<std::string_view, FeedbackKind>, 14> kMethods = {
     {{"bptt", FeedbackKind::bptt},
      {"ft", FeedbackKind::ft},
      {"dsf", FeedbackKind::dsf},
@@ -22,9 +22,12 @@ constexpr std::array<std::pair<std::string_view, FeedbackKind>, 11> kMethods = {
      {"iterated:K", FeedbackKind::iterated},
      {"fitted", FeedbackKind::fitted},
      {"adaptive", FeedbackKind::adaptive},
+     {"learned", FeedbackKind::learned},
      {"pairs", FeedbackKind::pairs},
      {"blocks:K", FeedbackKind::blocks},
-     {"lowrank:K", FeedbackKind::lowrank}}};
+     {"lowrank:K", FeedbackKind::lowrank},
+     {"dense", FeedbackKind::dense},
+     {"orthogonal", FeedbackKind::orthogonal}}};
 
 constexpr std::string_view kNumber = ":K";
 constexpr std::size_t kMostDigits = 9;  // more is a slip of the finger, and fits no counter
@@ -51,6 +54,11 @@ const std::vector<std::string>& feedback_methods() {
     return list;
   }();
   return names;
+}
+
+bool learns_from_batches(FeedbackKind kind) {
+  return kind == FeedbackKind::fitted || kind == FeedbackKind::adaptive ||
+         kind == FeedbackKind::learned;
 }
 
 bool is_named(std::string_view value, std::string_view name) {

@@ -19,9 +19,12 @@ enum class FeedbackKind {
   iterated,
   fitted,
   adaptive,
+  learned,
   pairs,
   blocks,
-  lowrank
+  lowrank,
+  dense,
+  orthogonal
 };
 
 struct FeedbackMethod {
@@ -31,6 +34,9 @@ struct FeedbackMethod {
 
 /// Every name; ":K" stands for a whole number in place of K.
 const std::vector<std::string>& feedback_methods();
+
+/// True where some batches go back exactly, for the feedback to learn from them.
+bool learns_from_batches(FeedbackKind kind);
 
 /// Throws ConfigError with the known names.
 FeedbackMethod parse_feedback_method(std::string_view name);

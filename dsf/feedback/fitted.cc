@@ -10,51 +10,32 @@
 namespace dsf {
 namespace {
 
-constexpr float kDecay = 0.5F;    // of older sums, with each refit
-constexpr dim_t kColumns = 16;    // of one task: a cache line of every row
-constexpr dim_t kCalibrated = 0;  // places in the counters
-constexpr dim_t kSinceLastFit = 1;
-constexpr dim_t kCounters = 2;
+constexpr float kDecay = 0.5F;  // of older sums, with each refit
+constexpr dim_t kColumns = 16;  // of one task: a cache line of every row
 
 }  // namespace
 
 FittedFeedback::FittedFeedback(dim_t state_size, DiagonalForm form, FitSchedule schedule)
     : scan_(Buffer<float>(state_size), form),
-      schedule_(schedule),
+      exact_batches_(schedule),
       products_(state_size),
-      squares_(state_size),
-      counters_(kCounters) {}
+      squares_(state_size) {}
 
 std::vector<FeedbackBuffer> FittedFeedback::buffers() {
   return {{"diagonal", scan_.diagonal()},
           {"products", products_.span()},
           {"squares", squares_.span()},
-          {"counters", counters_.span()}};
-}
-
-bool FittedFeedback::fits_this_batch() const {
-  if (counters_[kCalibrated] < static_cast<float>(schedule_.calibration)) return true;
-  return schedule_.refit_every > 0 &&
-         counters_[kSinceLastFit] + 1.0F >= static_cast<float>(schedule_.refit_every);
-}
-
-void FittedFeedback::count(bool fitted) {
-  float& calibrated = counters_[kCalibrated];
-  float& since = counters_[kSinceLastFit];
-  if (fitted && calibrated < static_cast<float>(schedule_.calibration)) calibrated += 1.0F;
-  // Where nothing is refitted there is nothing to count up to.
-  since = fitted || schedule_.refit_every == 0 ? 0.0F : since + 1.0F;
+          exact_batches_.buffer()};
 }
 
 void FittedFeedback::run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
                          MatrixF g) {
-  const bool fits = fits_this_batch();
-  if (fits) {
+  if (exact_batches_.is_due()) {
     run_exactly(layout, cell, work, g);
   } else {
     scan_.run(layout, cell, work, g);
   }
-  count(fits);
+  exact_batches_.count();
 }
 
 void FittedFeedback::run_exactly(const PackedLayout& layout, BackwardAccess& cell,
@@ -70,8 +51,7 @@ void FittedFeedback::run_exactly(const PackedLayout& layout, BackwardAccess& cel
 
 // Columns in parallel, rows in order: sums in double, in the same order with any number of threads.
 void FittedFeedback::add_sums(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF g) {
-  const bool calibrating = counters_[kCalibrated] < static_cast<float>(schedule_.calibration);
-  const float keep = calibrating ? 1.0F : kDecay;
+  const float keep = exact_batches_.calibrating() ? 1.0F : kDecay;
   parallel_ranges(g.cols, kColumns, [&](dim_t begin, dim_t end) {
     std::array<double, kColumns> products{};
     std::array<double, kColumns> squares{};

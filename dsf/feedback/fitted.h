@@ -1,15 +1,9 @@
 #pragma once
 
 #include "dsf/feedback/diagonal.h"
+#include "dsf/feedback/exact_batches.h"
 
 namespace dsf {
-
-/// Which batches go back exactly, to fit the diagonal on them: the first `calibration`, and from
-/// then on every `refit_every`-th; 0: none.
-struct FitSchedule {
-  dim_t calibration = 1;
-  dim_t refit_every = 0;
-};
 
 /// DSF with the diagonal that is closest to the cell's Jacobian on the gradients it meets:
 ///
@@ -26,22 +20,18 @@ class FittedFeedback final : public Feedback {
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
   bool needs_jacobian() const override { return true; }
-  /// diagonal [S] = a; products [S] and squares [S], the two sums; counters: batches of the
-  /// calibration done, batches since the last fit.
+  /// diagonal [S] = a; products [S] and squares [S], the two sums; the schedule's counters.
   std::vector<FeedbackBuffer> buffers() override;
 
  private:
-  bool fits_this_batch() const;
   void run_exactly(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
                    MatrixF g);
   void add_sums(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF g);
-  void count(bool fitted);
 
   DiagonalFeedback scan_;
-  FitSchedule schedule_;
+  ExactBatches exact_batches_;
   Buffer<float> products_;
   Buffer<float> squares_;
-  Buffer<float> counters_;
 };
 
 }  // namespace dsf

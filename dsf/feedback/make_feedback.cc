@@ -7,6 +7,7 @@
 #include "dsf/base/rng.h"
 #include "dsf/feedback/block_diagonal.h"
 #include "dsf/feedback/bptt.h"
+#include "dsf/feedback/dense.h"
 #include "dsf/feedback/diagonal.h"
 #include "dsf/feedback/feedback.h"
 #include "dsf/feedback/feedback_method.h"
@@ -14,6 +15,7 @@
 #include "dsf/feedback/fitted.h"
 #include "dsf/feedback/gated.h"
 #include "dsf/feedback/iterated.h"
+#include "dsf/feedback/learned.h"
 #include "dsf/feedback/low_rank.h"
 #include "dsf/feedback/pairs.h"
 #include "dsf/feedback/truncated.h"
@@ -73,7 +75,7 @@ Buffer<float> initial_diagonal(DiagonalInit init, std::pair<double, double> rang
   return a;
 }
 
-FitSchedule fit_schedule(const FeedbackConfig& config, bool adaptive) {
+FitSchedule fit_schedule(const FeedbackConfig& config, bool refits) {
   if (config.calibration < 1) {
     throw ConfigError(
         fmt::format("feedback.calibration = {}: must be at least 1", config.calibration));
@@ -82,7 +84,7 @@ FitSchedule fit_schedule(const FeedbackConfig& config, bool adaptive) {
     throw ConfigError(
         fmt::format("feedback.refit_every = {}: must be at least 1", config.refit_every));
   }
-  return {config.calibration, adaptive ? config.refit_every : 0};
+  return {config.calibration, refits ? config.refit_every : 0};
 }
 
 std::unique_ptr<FixedMatrix> fixed_matrix(const FeedbackConfig& config,
@@ -113,8 +115,7 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
   const DiagonalInit init = look_up("feedback.init", config.init, kInits);
   const DiagonalForm form = look_up("feedback.scan", config.scan, kForms);
   const std::pair<double, double> range = checked_range(config.range);
-  const bool adaptive = method.kind == FeedbackKind::adaptive;
-  const FitSchedule schedule = fit_schedule(config, adaptive);
+  const FitSchedule schedule = fit_schedule(config, method.kind != FeedbackKind::fitted);
   switch (method.kind) {
     case FeedbackKind::bptt:
       return std::make_unique<BpttFeedback>();
@@ -129,11 +130,19 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
       return std::make_unique<FittedFeedback>(state_size, form, schedule);
+    case FeedbackKind::learned:
+      return std::make_unique<LearnedFeedback>(
+          initial_diagonal(init, range, state_size, Rng(seed, purpose)), form, schedule);
     case FeedbackKind::pairs:
     case FeedbackKind::blocks:
     case FeedbackKind::lowrank:
       return std::make_unique<StationaryFeedback>(
           fixed_matrix(config, method, range, state_size, Rng(seed, purpose)));
+    case FeedbackKind::dense:
+      return std::make_unique<DenseFeedback>(draw_gaussian_matrix(state_size, Rng(seed, purpose)));
+    case FeedbackKind::orthogonal:
+      return std::make_unique<DenseFeedback>(
+          draw_orthogonal_matrix(state_size, range.first, range.second, Rng(seed, purpose)));
     case FeedbackKind::dsf:
       break;
   }

@@ -67,7 +67,12 @@ MixerRow recurrent_row(const ModelConfig& config, const FeedbackMethod& method, 
       break;
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
+    case FeedbackKind::learned:
       kept.f32 += S;  // errors
+      break;
+    case FeedbackKind::dense:
+    case FeedbackKind::orthogonal:
+      kept.f32 += S;  // rest: the product under way
       break;
     default:
       break;
@@ -157,6 +162,7 @@ bool needs_jacobian(const FeedbackMethod& method) {
     case FeedbackKind::bptt:
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
+    case FeedbackKind::learned:
       return true;
     case FeedbackKind::iterated:
       return method.number > 0;

@@ -117,12 +117,13 @@ std::vector<fs::path> list_checkpoints(const fs::path& checkpoints) {
 }
 
 fs::path find_checkpoint(const fs::path& checkpoints, const std::string& link) {
-  fs::path path = checkpoints / link;
-  if (!fs::is_directory(path)) {
-    throw CheckpointError(
-        fmt::format("{}: there is no such checkpoint; the run has saved none yet", path.string()));
+  for (const fs::path& path : {checkpoints / link, checkpoints / "last"}) {
+    if (fs::is_directory(path)) return path;
   }
-  return path;
+  throw CheckpointError(
+      fmt::format("{}: no checkpoint is there yet; training saves one at each evaluation, and when "
+                  "Ctrl-C or SIGTERM stops it",
+                  checkpoints.string()));
 }
 
 }  // namespace dsf

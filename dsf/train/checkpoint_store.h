@@ -40,7 +40,8 @@ void set_aside_after(const std::filesystem::path& checkpoints, dim_t step);
 /// The names of all whole-looking checkpoints, newest first; unfinished ones are not listed.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& checkpoints);
 
-/// The directory behind "last" or "best". Throws CheckpointError where there is none.
+/// The directory behind "last" or "best"; before a run's first evaluation none is the best yet, and
+/// the last takes its place. Throws CheckpointError where there is none.
 std::filesystem::path find_checkpoint(const std::filesystem::path& checkpoints,
                                       const std::string& link);
 

@@ -78,9 +78,9 @@ std::vector<Field> make_fields() {
       {"feedback", "scan", DSF_AT(feedback.scan), kAny,
        {"auto", "fused", "serial", "blocked", "fft"}, fixed, "dsf: form of the reverse scan"},
       {"feedback", "calibration", DSF_AT(feedback.calibration), kFromOne, {}, free,
-       "fitted, adaptive: first batches that go back exactly"},
+       "fitted, adaptive, learned: first batches that go back exactly"},
       {"feedback", "refit_every", DSF_AT(feedback.refit_every), kFromOne, {}, free,
-       "adaptive: batches from one exact one to the next"},
+       "adaptive, learned: batches from one exact one to the next"},
 
       {"train", "epochs", DSF_AT(train.epochs), kFromOne, {}, free,
        "passes through the corpus"},

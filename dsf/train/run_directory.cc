@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "dsf/base/error.h"
 #include "dsf/base/fault.h"
@@ -22,6 +24,21 @@ bool is_unfinished_start(const fs::path& root) {
     return entry.is_regular_file() && ((name == "log.jsonl" && entry.file_size() == 0) ||
                                        name == "log.jsonl.tmp" || name == "config.toml.tmp");
   });
+}
+
+// "; runs in it: a, b" for a person who named the directory above.
+std::string runs_below(const fs::path& root) {
+  if (!fs::is_directory(root)) return "";
+  constexpr std::size_t kMost = 5;
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
+    if (entry.is_directory() && is_run_directory(entry.path())) names.push_back(entry.path());
+  }
+  if (names.empty()) return "";
+  std::sort(names.begin(), names.end());
+  const bool more = names.size() > kMost;
+  names.resize(std::min(names.size(), kMost));
+  return fmt::format("; runs in it: {}{}", fmt::join(names, ", "), more ? ", ..." : "");
 }
 
 }  // namespace
@@ -51,8 +68,12 @@ void check_free_for_new_run(const fs::path& root, bool force) {
 
 void check_is_run(const fs::path& root) {
   if (is_run_directory(root)) return;
-  throw UsageError(fmt::format(
-      "{} is no run directory (config.toml and log.jsonl are not both there)", root.string()));
+  if (!fs::exists(root)) {
+    throw UsageError(fmt::format("{}: there is no such run directory", root.string()));
+  }
+  throw UsageError(
+      fmt::format("{} is no run directory (config.toml and log.jsonl are not both there){}",
+                  root.string(), runs_below(root)));
 }
 
 void make_run_directory(const RunPaths& paths) {

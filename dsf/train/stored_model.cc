@@ -14,8 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 
 void load_named(const fs::path& checkpoints, const std::string& name, StoredModel& stored) {
-  stored.step = load_weights(find_checkpoint(checkpoints, name), *stored.model);
-  stored.checkpoint = name;
+  const fs::path directory = find_checkpoint(checkpoints, name);
+  stored.step = load_weights(directory, *stored.model);
+  stored.checkpoint = directory.filename();
 }
 
 // The best one or, where that is damaged, the newest that is whole.

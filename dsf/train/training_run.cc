@@ -8,6 +8,8 @@
 #include "dsf/base/file.h"
 #include "dsf/base/log.h"
 #include "dsf/dist/launch.h"
+#include "dsf/feedback/feedback_method.h"
+#include "dsf/feedback/feedback_registry.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/shared_state.h"
 
@@ -44,7 +46,8 @@ void check_for_ranks(const RunConfig& config, int ranks) {
                     config.train.batch, ranks));
   }
   const std::string& method = config.feedback.method;
-  if (method == "fitted" || method == "adaptive") {
+  if (registered_feedback(method) == nullptr &&
+      learns_from_batches(parse_feedback_method(method).kind)) {
     throw ConfigError(
         fmt::format("feedback.method = \"{}\" fits its diagonal on a whole batch, and {} ranks see "
                     "a part of it each; train it with one",

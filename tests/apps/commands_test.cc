@@ -115,6 +115,12 @@ TEST_F(Commands, ResumeGoesOn) {
   EXPECT_EQ(log_of("run").back()["steps"], 9);
 }
 
+TEST_F(Commands, ResumeOfAFinishedRunSaysHowToGoFurther) {
+  run_ok(train("run", {"--steps", "6"}));
+  const std::string said = run_ok({"train", "--resume", "--out", path("run")});
+  EXPECT_THAT(said, AllOf(HasSubstr("nothing left to do"), HasSubstr("--steps 12")));
+}
+
 TEST_F(Commands, CurrentDirectoryDoesNotMatterToEval) {
   const ProgramResult trained = run_dsf({"train", "--data", "text.txt", "--out", "run", "--steps",
                                          "3", "--set", "model.hidden=4", "--set", "train.batch=4"},
@@ -174,6 +180,9 @@ TEST_F(Commands, SignalSavesAndExitsCleanlyAndTheRunGoesOn) {
     ASSERT_EQ(kill(process, signal), 0);
     EXPECT_EQ(wait_for(process), 0) << slurp(path(run + ".log.err"));
     EXPECT_THAT(slurp(path(run + ".log.out")), HasSubstr("--resume"));
+    EXPECT_THAT(slurp(path(run + ".log.err")), HasSubstr("stopping: "));
+    // Not evaluated yet: the last checkpoint stands in for the best one.
+    EXPECT_THAT(run_ok({"eval", path(run)}), HasSubstr("(last, step "));
     const json last = log_of(run).back();
     EXPECT_EQ(last["event"], "interrupted");
     const auto step = last["step"].get<long>();

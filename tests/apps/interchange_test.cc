@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -77,10 +78,13 @@ class Interchange : public ::testing::Test {
     model.logits(batch, nullptr, logits);
     const ConstMatrixF view = logits;
     ASSERT_EQ(expected.size(), static_cast<std::size_t>(view.rows * view.cols));
+    double largest = 0.0;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       // f32 on both sides, in another order of sums.
       ASSERT_NEAR(static_cast<double>(view.data[i]), expected[i], 1e-4) << i;
+      largest = std::max(largest, std::abs(static_cast<double>(view.data[i]) - expected[i]));
     }
+    RecordProperty("largest_difference", testing::PrintToString(largest));  // --gtest_output=xml
   }
 
   TempDirectory directory_;
@@ -90,6 +94,8 @@ struct Case {
   const char* name;
   ModelConfig model;
 };
+
+void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }
 
 class EveryModel : public Interchange, public ::testing::WithParamInterface<Case> {
  protected:

@@ -70,24 +70,41 @@ TEST_F(BashCompletion, LeavesNamesOfFilesToBash) {
   EXPECT_THAT(offered("dsf import x --tokenizer "), IsEmpty());  // its FILE|RUN is no choice
 }
 
-TEST(Completion, AnswersForEveryCommandOfTheHelp) {
+/// The names that `dsf --help` lists.
+std::vector<std::string> commands_of_the_help() {
   const std::string help = run_dsf({"--help"}).out;
-  const std::string bash = run_dsf({"completion", "bash"}).out;
-  const std::string zsh = run_dsf({"completion", "zsh"}).out;
-  const std::string manual = run_dsf({"man"}).out;
   std::istringstream lines(help.substr(help.find("Subcommands:")));
   std::string line;
   std::getline(lines, line);
-  int commands = 0;
+  std::vector<std::string> names;
   while (std::getline(lines, line) && !line.empty()) {
     if (line.rfind("                ", 0) == 0) continue;  // the rest of a long description
-    const std::string name = line.substr(2, line.find(' ', 2) - 2);
+    names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  EXPECT_GT(names.size(), 10U);
+  return names;
+}
+
+TEST(Completion, AnswersForEveryCommandOfTheHelp) {
+  const std::string bash = run_dsf({"completion", "bash"}).out;
+  const std::string zsh = run_dsf({"completion", "zsh"}).out;
+  const std::string manual = run_dsf({"man"}).out;
+  for (const std::string& name : commands_of_the_help()) {
     EXPECT_THAT(bash, HasSubstr("'dsf " + name + "') options=")) << name;
     EXPECT_THAT(zsh, HasSubstr("_dsf_" + name + "() {")) << name;
     EXPECT_THAT(manual, HasSubstr(".SS dsf " + name + "\n")) << name;
-    ++commands;
   }
-  EXPECT_GT(commands, 10);
+}
+
+TEST(Documentation, HasASectionForEveryCommandOfTheHelp) {
+  std::istringstream lines(slurp(std::string(DSF_SOURCE_DIR) + "/docs/commands.md"));
+  std::string headings;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("## ", 0) == 0) headings += line + ' ';
+  }
+  for (const std::string& name : commands_of_the_help()) {
+    EXPECT_THAT(headings, ::testing::ContainsRegex("dsf " + name + "[ ,]")) << name;
+  }
 }
 
 TEST(Completion, IsGoodZsh) {

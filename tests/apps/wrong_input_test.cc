@@ -103,7 +103,12 @@ TEST_F(WrongInput, OutIsMissingOrAFile) {
 
 TEST_F(WrongInput, UnknownCommandOrFlag) {
   expect_refused({"trian"}, HasSubstr("did you mean \"train\""));
-  expect_refused({"train", "--outt", "x"}, HasSubstr("--outt"));
+  expect_refused({"train", "--outt", "x"},
+                 AllOf(HasSubstr("--outt"), HasSubstr("did you mean \"--out\"")));
+  expect_refused({"eval"}, HasSubstr("dsf eval --help"));
+  expect_refused(
+      {"tokenizer", "encode", "x", "--txet=y"},
+      AllOf(HasSubstr("did you mean \"--text\""), HasSubstr("dsf tokenizer encode --help")));
   expect_refused({}, HasSubstr("--help"));
 }
 
@@ -126,6 +131,11 @@ class WrongInputToARun : public WrongInput {
 TEST_F(WrongInputToARun, RunDirectoryExists) {
   expect_refused(train({"--data", path("text.txt")}),
                  AllOf(HasSubstr("--resume"), HasSubstr("--force")));
+}
+
+TEST_F(WrongInputToARun, TheDirectoryAboveIsNamed) {
+  expect_refused({"eval", directory_.path()},
+                 AllOf(HasSubstr("no run directory"), HasSubstr("runs in it: " + path("run"))));
 }
 
 TEST_F(WrongInputToARun, ForceWithWrongDataDestroysNothing) {

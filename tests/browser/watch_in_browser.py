@@ -89,7 +89,7 @@ def check_curves_grow(browser):
     path = browser.run("return document.querySelector('#chart-loss .curve').getAttribute('d')")
     assert "NaN" not in path and path.count("L") > 3, path
     state = browser.run("return [...document.querySelectorAll('#runs tbody tr')].map(row => row.innerText)")
-    assert any("alive" in row and "running" in row for row in state), state
+    assert any("alive" in row and "running" in row and " left" in row for row in state), state
 
 
 def check_differences_are_marked(browser):

@@ -23,15 +23,13 @@ constexpr token_t kBos = 1'000'000;
 // Lines of these lengths, last token included; all tokens are different: token i is i. So a target
 // says by itself where in the text it stands.
 Split split_of(const std::vector<dim_t>& lengths) {
-  Split split;
-  split.line_starts.push_back(0);
+  std::vector<token_t> tokens;
+  std::vector<dim_t> line_starts = {0};
   for (const dim_t length : lengths) {
-    for (dim_t i = 0; i < length; ++i) {
-      split.tokens.push_back(static_cast<token_t>(split.tokens.size()));
-    }
-    split.line_starts.push_back(static_cast<dim_t>(split.tokens.size()));
+    for (dim_t i = 0; i < length; ++i) tokens.push_back(static_cast<token_t>(tokens.size()));
+    line_starts.push_back(static_cast<dim_t>(tokens.size()));
   }
-  return split;
+  return {std::move(tokens), std::move(line_starts), 0, 0};
 }
 
 Split random_split(dim_t lines, dim_t longest) {
@@ -435,7 +433,7 @@ TEST(PennTreebankBatches, CoverTheTextInSentences) {
   EXPECT_EQ(batcher.batches_per_epoch(), (42'068 + 127) / 128);
   EXPECT_EQ(batcher.tokens_per_epoch(), 887'521 + 42'068);
   std::vector<token_t> targets = sorted_targets(epoch_of(batcher));
-  std::vector<token_t> tokens = dataset.train.tokens;
+  std::vector<token_t> tokens(dataset.train.tokens.begin(), dataset.train.tokens.end());
   std::sort(tokens.begin(), tokens.end());
   EXPECT_EQ(targets, tokens);
 }

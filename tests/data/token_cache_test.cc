@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "dsf/data/bpe_tokenizer.h"
 #include "tests/support/small_text.h"
 #include "tests/support/temp_directory.h"
@@ -10,17 +12,6 @@ namespace dsf {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Just large enough to be kept.
-const std::string& text() {
-  static const std::string large = [] {
-    const std::string lines = small_text(500) + "\n";
-    std::string all;
-    while (all.size() < TokenCache::kWorthKeeping) all += lines;
-    return all;
-  }();
-  return large;
-}
 
 const BpeTokenizer& tokenizer() {
   static const BpeTokenizer learnt(bpe_model({"bpe", 0, 1}, small_text(500)));
@@ -34,82 +25,131 @@ void expect_equal(const Split& actual, const Split& expected) {
   EXPECT_EQ(actual.bytes, expected.bytes);
 }
 
-std::vector<fs::path> entries(const TempDirectory& dir) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(dir.path())) files.push_back(entry.path());
-  return files;
-}
-
-TEST(TokenCache, SecondSplitIsReadBackAsTheFirst) {
-  const TempDirectory dir;
-  const TokenCache cache(dir.path());
-  const Split expected = make_split(tokenizer(), text());
-  expect_equal(cache.split(tokenizer(), text()), expected);
-  ASSERT_EQ(entries(dir).size(), 1U);
-  const auto written = fs::last_write_time(entries(dir)[0]);
-  expect_equal(cache.split(tokenizer(), text()), expected);
-  EXPECT_EQ(fs::last_write_time(entries(dir)[0]), written);
-}
-
-TEST(TokenCache, OtherTextOrTokenizerIsAnotherEntry) {
-  const TempDirectory dir;
-  const TokenCache cache(dir.path());
-  cache.split(tokenizer(), text());
-  expect_equal(cache.split(tokenizer(), text() + "more\n"),
-               make_split(tokenizer(), text() + "more\n"));
-  const BpeTokenizer other(bpe_model({"bpe", 270, 1}, small_text(500)));
-  expect_equal(cache.split(other, text()), make_split(other, text()));
-  EXPECT_EQ(entries(dir).size(), 3U);
-}
-
-TEST(TokenCache, DamagedEntryIsMadeAgain) {
-  const TempDirectory dir;
-  const TokenCache cache(dir.path());
-  const Split expected = cache.split(tokenizer(), text());
-  const fs::path file = entries(dir)[0];
-  const auto size = fs::file_size(file);
-  {
-    std::fstream io(file, std::ios::in | std::ios::out | std::ios::binary);
-    io.seekp(static_cast<std::streamoff>(size / 2));
-    io.put('!');
-    io.put('?');
+// A corpus just large enough to be kept, and a directory to keep it in.
+class TokenCacheOfACorpus : public ::testing::Test {
+ protected:
+  TokenCacheOfACorpus() {
+    const std::string lines = small_text(500) + "\n";
+    while (text_.size() < TokenCache::worth_keeping("bpe")) text_ += lines;
+    config_.corpus = files_.write("text.txt", text_).string();
   }
-  expect_equal(cache.split(tokenizer(), text()), expected);
-  for (const std::uintmax_t cut : {std::uintmax_t{0}, std::uintmax_t{20}, size - 1}) {
-    fs::resize_file(file, cut);
-    expect_equal(cache.split(tokenizer(), text()), expected);
+
+  TokenCache cache() const { return {kept_.path(), config_}; }
+
+  Split split(const Tokenizer& with, const std::string& name = "train") {
+    return cache().split(with, name, [&] {
+      ++made_;
+      return make_split(with, text_);
+    });
+  }
+
+  std::vector<fs::path> entries() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(kept_.path())) found.push_back(entry.path());
+    return found;
+  }
+
+  TempDirectory files_;
+  TempDirectory kept_;
+  DataConfig config_;
+  std::string text_;
+  int made_ = 0;  // how often the text had to be tokenized
+};
+
+TEST_F(TokenCacheOfACorpus, SecondSplitIsReadBackAsTheFirst) {
+  const Split expected = make_split(tokenizer(), text_);
+  expect_equal(split(tokenizer()), expected);
+  ASSERT_EQ(entries().size(), 1U);
+  expect_equal(split(tokenizer()), expected);
+  EXPECT_EQ(made_, 1);
+}
+
+TEST_F(TokenCacheOfACorpus, SplitOutlivesItsFileAndItsCache) {
+  const Split expected = split(tokenizer());
+  const Split mapped = split(tokenizer());
+  ASSERT_EQ(made_, 1);
+  fs::remove(entries().at(0));
+  expect_equal(mapped, expected);
+}
+
+TEST_F(TokenCacheOfACorpus, SplitWithoutTextIsKeptToo) {
+  const auto none = [&] {
+    ++made_;
+    return Split();
+  };
+  for (int i = 0; i < 2; ++i) expect_equal(cache().split(tokenizer(), "test", none), Split());
+  EXPECT_EQ(made_, 1);
+}
+
+TEST_F(TokenCacheOfACorpus, OtherTextTokenizerCutOrSplitIsAnotherEntry) {
+  split(tokenizer());
+  split(tokenizer(), "valid");
+  const BpeTokenizer other(bpe_model({"bpe", 270, 1}, small_text(500)));
+  expect_equal(split(other), make_split(other, text_));
+  config_.valid_fraction = 0.25;
+  split(tokenizer());
+  text_ += "more\n";
+  files_.write("text.txt", text_);
+  expect_equal(split(tokenizer()), make_split(tokenizer(), text_));
+  EXPECT_EQ(entries().size(), 5U);
+  EXPECT_EQ(made_, 5);
+}
+
+TEST_F(TokenCacheOfACorpus, DamagedEntryIsMadeAgain) {
+  const Split expected = split(tokenizer());
+  const fs::path file = entries().at(0);
+  const auto size = fs::file_size(file);
+  std::string contents(size, '\0');
+  std::ifstream(file, std::ios::binary).read(contents.data(), static_cast<std::streamsize>(size));
+  std::string flipped = contents;
+  flipped[size / 2] = static_cast<char>(flipped[size / 2] ^ 4);
+  for (const std::string& damaged :
+       {flipped, std::string(), contents.substr(0, 20), contents.substr(0, size - 1)}) {
+    kept_.write(file.filename().string(), damaged);
+    expect_equal(split(tokenizer()), expected);
     EXPECT_EQ(fs::file_size(file), size);
   }
+  EXPECT_EQ(made_, 5);
 }
 
-TEST(TokenCache, TokenizerIsLearntOnce) {
-  const TempDirectory dir;
-  const TokenCache cache(dir.path());
+TEST_F(TokenCacheOfACorpus, TextThatChangesUnderwayIsNotKept) {
+  const TokenCache before = cache();
+  files_.write("text.txt", text_ + "more\n");
+  before.split(tokenizer(), "train", [&] { return make_split(tokenizer(), text_); });
+  EXPECT_TRUE(entries().empty());
+}
+
+TEST_F(TokenCacheOfACorpus, TokenizerIsLearntOnce) {
   const TokenizerConfig config = {"bpe", 270, 1};
-  const auto first = cache.tokenizer(config, text());
-  ASSERT_EQ(entries(dir).size(), 1U);
-  const auto second = cache.tokenizer(config, text());
+  const auto build = [&] {
+    ++made_;
+    return build_tokenizer(config, text_);
+  };
+  const auto first = cache().tokenizer(config, build);
+  const auto second = cache().tokenizer(config, build);
+  EXPECT_EQ(made_, 1);
   std::vector<token_t> a;
   std::vector<token_t> b;
   first->encode(small_text(5), a);
   second->encode(small_text(5), b);
   EXPECT_EQ(a, b);
   EXPECT_EQ(second->vocab_size(), 270);
-  EXPECT_EQ(entries(dir).size(), 1U);
 }
 
-TEST(TokenCache, SmallTextsAndOtherTokenizersLeaveNothingBehind) {
-  const TempDirectory dir;
-  const TokenCache cache(dir.path());
-  cache.split(tokenizer(), small_text(10));
-  cache.split(*cache.tokenizer({"word", 0, 1}, text()), text());
-  EXPECT_TRUE(entries(dir).empty());
+TEST_F(TokenCacheOfACorpus, SmallTextsWordsAndMadeUpLanguagesLeaveNothingBehind) {
+  split(*build_tokenizer({"word", 0, 1}, text_));
+  files_.write("text.txt", small_text(10));
+  split(tokenizer());
+  config_.corpus = "synthetic:recall";
+  split(tokenizer());
+  EXPECT_TRUE(entries().empty());
 }
 
-TEST(TokenCache, ADirectoryThatCannotBeMadeIsNoError) {
-  const TempDirectory dir;
-  const TokenCache cache(dir.write("file", "not a directory") / "cache");
-  expect_equal(cache.split(tokenizer(), text()), make_split(tokenizer(), text()));
+TEST_F(TokenCacheOfACorpus, ADirectoryThatCannotBeMadeIsNoError) {
+  const TokenCache nowhere(files_.write("file", "not a directory") / "cache", config_);
+  const Split made =
+      nowhere.split(tokenizer(), "train", [&] { return make_split(tokenizer(), text_); });
+  expect_equal(made, make_split(tokenizer(), text_));
 }
 
 }  // namespace

@@ -254,7 +254,7 @@ Grid<double> matrix_of(const std::string& method, Feedback& feedback) {
 class StationaryFeedbacks : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Structures, StationaryFeedbacks,
                          ::testing::Values("pairs", "blocks:1", "blocks:4", "blocks:50",
-                                           "lowrank:1", "lowrank:3"));
+                                           "lowrank:1", "lowrank:3", "dense", "orthogonal"));
 
 TEST_P(StationaryFeedbacks, FollowTheirMatrixFromStepToStep) {
   const Problem problem;
@@ -369,10 +369,101 @@ TEST(AdaptiveFeedback, RefitsOnTheBatchesOfItsSchedule) {
   EXPECT_NE(diagonal(), first) << "the third batch after the first fit";
 }
 
-// What a checkpoint stores is all there is: a feedback with the buffers of another goes on as it.
-TEST(AdaptiveFeedback, BuffersAreItsWholeState) {
+// dsf's p and its derivative v by a, along one column of total_gradient's recursion.
+struct Predicted {
+  Grid<double> p;
+  Grid<double> v;
+};
+
+Predicted predict(const Problem& problem, const std::vector<double>& a) {
+  const dim_t rows = kLayout.total_rows();
+  Predicted result{Grid<double>(rows, kState), Grid<double>(rows, kState)};
+  for (dim_t t = kLayout.steps() - 1; t >= 0; --t) {
+    for (dim_t b = 0; b < kLayout.rows_at(t); ++b) {
+      const dim_t row = kLayout.offset(t) + b;
+      const bool last = t + 1 == kLayout.steps() || b >= kLayout.rows_at(t + 1);
+      for (dim_t j = 0; j < kState; ++j) {
+        const double factor = a[static_cast<std::size_t>(j)];
+        const double p = last ? 0.0 : result.p(kLayout.offset(t + 1) + b, j);
+        const double v = last ? 0.0 : result.v(kLayout.offset(t + 1) + b, j);
+        result.p(row, j) = static_cast<double>(problem.e(row, j)) + factor * p;
+        result.v(row, j) = p + factor * v;
+      }
+    }
+  }
+  return result;
+}
+
+double distance_to_bptt(const Problem& problem, const std::vector<double>& a, dim_t unit) {
+  const Grid<double> exact = total_gradient(problem.e, Grid<double>(problem.jacobian));
+  const Predicted dsf = predict(problem, a);
+  double sum = 0.0;
+  for (dim_t row = 0; row < kLayout.total_rows(); ++row) {
+    sum += std::pow(exact(row, unit) - dsf.p(row, unit), 2);
+  }
+  return sum;
+}
+
+std::vector<double> diagonal_of(Feedback& feedback) {
+  const std::span<float> a = feedback.buffers().at(0).values;
+  return {a.begin(), a.end()};
+}
+
+TEST(LearnedFeedback, TakesHalfAGaussNewtonStepOnAnExactBatch) {
   const Problem problem;
-  FeedbackConfig config = config_of("adaptive");
+  FeedbackConfig config = config_of("learned");
+  config.calibration = 1;
+  const auto feedback = make_feedback(config, kState, 1, "layer");
+  const std::vector<double> before = diagonal_of(*feedback);
+  const Grid<double> exact = total_gradient(problem.e, Grid<double>(problem.jacobian));
+  EXPECT_LT(reference::relative_error(Grid<double>(run(*feedback, problem).seen), exact),
+            kTolerance);
+  const std::vector<double> after = diagonal_of(*feedback);
+  const Predicted dsf = predict(problem, before);
+  Grid<double> diagonal(kState, kState);
+  for (dim_t j = 0; j < kState; ++j) {
+    const auto place = static_cast<std::size_t>(j);
+    double products = 0.0;
+    double squares = 0.0;
+    for (dim_t row = 0; row < kLayout.total_rows(); ++row) {
+      products += (exact(row, j) - dsf.p(row, j)) * dsf.v(row, j);
+      squares += dsf.v(row, j) * dsf.v(row, j);
+    }
+    const double expected = std::clamp(before[place] + 0.5 * products / squares, -1.0, 1.0);
+    // Single precision in the differences of g and p.
+    EXPECT_NEAR(after[place], expected, 1e-5);
+    diagonal(j, j) = after[place];
+  }
+  EXPECT_LT(reference::relative_error(Grid<double>(run(*feedback, problem).seen),
+                                      total_gradient(problem.e, diagonal)),
+            kTolerance)
+      << "the batches after it are DSF's";
+}
+
+TEST(LearnedFeedback, EndsWhereNoOtherDiagonalIsNearerToBptt) {
+  const Problem problem;
+  FeedbackConfig config = config_of("learned");
+  config.calibration = 60;
+  const auto feedback = make_feedback(config, kState, 1, "layer");
+  for (dim_t batch = 0; batch < config.calibration; ++batch) run(*feedback, problem);
+  const std::vector<double> learned = diagonal_of(*feedback);
+  for (dim_t j = 0; j < kState; ++j) {
+    const double least = distance_to_bptt(problem, learned, j);
+    for (const double away : {-0.05, 0.05}) {
+      std::vector<double> other = learned;
+      double& a = other[static_cast<std::size_t>(j)];
+      a = std::clamp(a + away, -1.0, 1.0);
+      EXPECT_LE(least, distance_to_bptt(problem, other, j) * (1.0 + 1e-9)) << j;
+    }
+  }
+}
+
+// What a checkpoint stores is all there is: a feedback with the buffers of another goes on as it.
+class LearningFeedbacks : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LearningFeedbacks, BuffersAreTheWholeState) {
+  const Problem problem;
+  FeedbackConfig config = config_of(GetParam());
   config.calibration = 2;
   config.refit_every = 2;
   const auto one = make_feedback(config, kState, 1, "layer");
@@ -387,6 +478,8 @@ TEST(AdaptiveFeedback, BuffersAreItsWholeState) {
     EXPECT_EQ(run(*one, problem).seen.values, run(*two, problem).seen.values) << batch;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Methods, LearningFeedbacks, ::testing::Values("adaptive", "learned"));
 
 std::vector<float> diagonal_of(const FeedbackConfig& config, dim_t size = kState,
                                std::uint64_t seed = 1, const char* purpose = "layer") {
@@ -439,7 +532,8 @@ std::string error_of(const FeedbackConfig& config) {
 TEST(FeedbackConfigErrors, NameTheKeyAndTheKnownValues) {
   EXPECT_EQ(error_of(config_of("rtrl")),
             "feedback.method = \"rtrl\" is unknown; known: bptt, ft, dsf, gated, gated:diagonal, "
-            "iterated:K, fitted, adaptive, pairs, blocks:K, lowrank:K");
+            "iterated:K, fitted, adaptive, learned, pairs, blocks:K, lowrank:K, dense, "
+            "orthogonal");
   EXPECT_EQ(error_of(config_of("dsf", "parallel")),
             "feedback.scan = \"parallel\" is unknown; known: auto, fused, serial, blocked, fft");
   FeedbackConfig config = config_of("dsf");

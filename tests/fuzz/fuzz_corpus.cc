@@ -41,10 +41,11 @@ void check_text(const char* kind, Batching batching, std::string_view text) {
 // The checksum is put right, so that what lies behind it is reached.
 void check_cache(Batching batching, std::string_view contents) {
   constexpr dim_t kVocab = 300;
-  std::string sealed(contents);
-  const std::uint64_t hash = hash_bytes(sealed);
-  sealed.append(reinterpret_cast<const char*>(&hash), sizeof hash);
-  if (const auto split = parse_split(sealed, kVocab)) check_batches(*split, batching, kVocab, 0);
+  const auto sealed = std::make_shared<std::string>(contents);
+  const std::uint64_t hash = hash_bytes(*sealed);
+  sealed->append(reinterpret_cast<const char*>(&hash), sizeof hash);
+  if (const auto split = parse_split(*sealed, kVocab, sealed))
+    check_batches(*split, batching, kVocab, 0);
 }
 
 }  // namespace

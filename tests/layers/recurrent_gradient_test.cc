@@ -152,7 +152,7 @@ TEST_P(RecurrentGradient, NoCorrectionIsGatedToTheBit) {
 TEST_P(RecurrentGradient, FirstBatchOfFittedIsBpttToTheBit) {
   const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
   const std::vector<double> bptt = test::run_fast(s, feedback_of("bptt")).flat();
-  for (const char* method : {"fitted", "adaptive"}) {
+  for (const char* method : {"fitted", "adaptive", "learned"}) {
     EXPECT_EQ(test::run_fast(s, feedback_of(method)).flat(), bptt) << method;
   }
 }

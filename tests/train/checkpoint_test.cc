@@ -231,6 +231,16 @@ TEST(Checkpoint, WeightsAloneCanBeLoaded) {
   EXPECT_THROW(find_checkpoint(directory.path(), "last"), CheckpointError);
 }
 
+TEST(Checkpoint, TheLastStandsInForTheBestBeforeTheFirstEvaluation) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  EXPECT_THROW(find_checkpoint(directory.path(), "best"), CheckpointError);
+  save_checkpoint(directory.path(), kIdentity, make_state(model, 5), model, {"last"});
+  EXPECT_EQ(find_checkpoint(directory.path(), "best"), directory / "last");
+  save_checkpoint(directory.path(), kIdentity, make_state(model, 6), model, {"best"});
+  EXPECT_EQ(find_checkpoint(directory.path(), "best"), directory / "best");
+}
+
 TEST(Checkpoint, OlderOnesGoUnlessALinkNamesThem) {
   const TempDirectory directory;
   LanguageModel model = make_model(1);

@@ -64,7 +64,7 @@ TEST_P(ResumeFitted, StoppedAndResumedRunEqualsTheUninterruptedOneBitForBit) {
 }
 INSTANTIATE_TEST_SUITE_P(Batchings, ResumeFitted,
                          ::testing::Combine(::testing::Values("sentences"),
-                                            ::testing::Values("fitted", "adaptive"),
+                                            ::testing::Values("fitted", "adaptive", "learned"),
                                             ::testing::Values(2, 4, 16)));
 
 class ResumeFromDisk : public ::testing::Test {

@@ -110,7 +110,13 @@ function nameCell(run) {
   return cell(label, 'name');
 }
 
-function stepsCell({step, total_steps: total}) {
+// By what the steps so far took, evaluations included.
+function timeLeft({state, step, total_steps: total, seconds}) {
+  return state === 'running' && step > 0 && step < total ? ` · ${duration(seconds * (total - step) / step)} left` : '';
+}
+
+function stepsCell(info) {
+  const {step, total_steps: total} = info;
   const parts = document.createDocumentFragment();
   if (total > 0) {
     const bar = document.createElement('progress');
@@ -118,7 +124,7 @@ function stepsCell({step, total_steps: total}) {
     bar.value = step;
     parts.append(bar);
   }
-  parts.append(total > 0 ? `${formatNumber(step)} / ${formatNumber(total)}` : formatNumber(step));
+  parts.append(total > 0 ? `${formatNumber(step)} / ${formatNumber(total)}` : formatNumber(step), timeLeft(info));
   return cell(parts);
 }
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "dsf/base/rng.h"
+#include "dsf/feedback/feedback.h"
+
+namespace dsf {
+
+/// DSF's idea with a full matrix, for study:  g_t = e_t + g_{t+1} A,  A [S, S] fixed at the start.
+///
+/// Step by step that would be T thin products, BPTT's own price. With powers of A it is log2(T)
+/// products over all rows, one after another: each joins sums over twice as many steps,
+///
+///   g^(0) = e,   g^(k+1)_t = g^(k)_t + g^(k)_{t+h} A^h,   h = 2^k
+///
+/// so that g^(k)_t = sum over i < h of e_{t+i} A^i.
+class DenseFeedback final : public Feedback {
+ public:
+  explicit DenseFeedback(Matrix a) : a_(std::move(a)) {}
+
+  void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
+           MatrixF g) override;
+  /// matrix [S, S]: A, row by row.
+  std::vector<FeedbackBuffer> buffers() override;
+
+ private:
+  Matrix a_;
+};
+
+/// Gaussian numbers, scaled to a norm of 1 (to a hundredth, from below).
+Matrix draw_gaussian_matrix(dim_t size, Rng rng);
+
+/// diag(a) Q: Q random orthogonal, a drawn from [low, high].
+Matrix draw_orthogonal_matrix(dim_t size, double low, double high, Rng rng);
+
+}  // namespace dsf
