@@ -4,7 +4,7 @@
 #   scripts/check_long.sh
 #
 # A training is watched for SOAK_SECONDS (7200) while the long tests run, and then the fuzz targets,
-# each until it has FUZZ_EXECUTIONS (20000000) behind it or FUZZ_SECONDS (900) have passed. All
+# each until it has FUZZ_EXECUTIONS (20000000) behind it or FUZZ_SECONDS (1100) have passed. All
 # figures are shown as a table at the end, and stay in build/reliability.txt. Exit code 1 where
 # something failed.
 set -uo pipefail
@@ -40,7 +40,7 @@ ctest --test-dir build --output-on-failure -j"$jobs" -R DroppedState >build/cont
   failed=1
 }
 figure "long tests" "$((SECONDS - began)) s"
-scripts/fuzz.sh --until "${FUZZ_EXECUTIONS:-20000000}" "${FUZZ_SECONDS:-900}" || failed=1
+scripts/fuzz.sh --until "${FUZZ_EXECUTIONS:-20000000}" "${FUZZ_SECONDS:-1100}" || failed=1
 wait
 ! grep -q FAILED "$DSF_FIGURES" || failed=1
 figure "all of it" "$((SECONDS - began)) s"

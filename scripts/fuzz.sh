@@ -41,13 +41,14 @@ short_length() {
 executions() { cat "$build/executions/$1" 2>/dev/null || echo 0; }
 
 # run TARGET MAX_LENGTH SECONDS: one process of libFuzzer; its executions are added up. A reader may
-# take memory in proportion to its file; a second is a time-out. The entropic schedule of inputs
-# costs a sixth of the time.
+# take memory in proportion to its file. The target itself ends at an input that takes a second of
+# the CPU; the time-out, by the clock, is for one that hangs. The entropic schedule of inputs costs
+# a sixth of the time.
 run() {
   local target=$1 length=$2 time=$3 log=$build/found/$1.log status=0 runs=-1
   ((until == 0)) || runs=$((until - $(executions "$target")))
   ((until == 0 || runs > 0)) || return 0
-  "$build/fuzz/fuzz_$target" -max_total_time="$time" -runs="$runs" -max_len="$length" -timeout=1 \
+  "$build/fuzz/fuzz_$target" -max_total_time="$time" -runs="$runs" -max_len="$length" -timeout=30 \
     -rss_limit_mb=1024 -malloc_limit_mb=64 -dict=tests/fuzz/dsf.dict -entropic=0 -print_funcs=0 \
     -print_final_stats=1 -artifact_prefix="$build/found/$target-" \
     "$build/corpus/$target" "tests/fuzz/seeds/$target" >"$log" 2>&1 || status=$?

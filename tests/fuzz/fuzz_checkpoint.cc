@@ -114,6 +114,7 @@ extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dsf;
+  const SecondLimit limit;
   if (size == 0) return 0;
   GoodCheckpoint& checkpoint = good_checkpoint();
   const std::string_view contents = as_text(data + 1, size - 1);

@@ -20,6 +20,7 @@ void check_round_trip(const RunConfig& config) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dsf;
+  const SecondLimit limit;
   if (size == 0) return 0;
   const std::string text(as_text(data + 1, size - 1));
   try {

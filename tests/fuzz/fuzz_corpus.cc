@@ -53,6 +53,7 @@ void check_cache(Batching batching, std::string_view contents) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dsf;
+  const SecondLimit limit;
   if (size == 0) return 0;
   const std::string_view input = as_text(data + 1, size - 1);
   const std::size_t what = data[0] % (kKinds.size() + 1);

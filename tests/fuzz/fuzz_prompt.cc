@@ -66,6 +66,7 @@ extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dsf;
+  const SecondLimit limit;
   if (size == 0) return 0;
   const Reader& reader = readers()[data[0] % readers().size()];
   const std::string_view prompt = as_text(data + 1, size - 1);

@@ -8,6 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dsf;
+  const SecondLimit limit;
   try {
     const SafetensorsFile file(std::string(as_text(data, size)), "input");
     for (const auto& [name, tensor] : file.tensors()) {

@@ -17,6 +17,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(std::string_view input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dsf;
+  const SecondLimit limit;
   try {
     const auto tokenizer = tokenizer_of(as_text(data, size));
     std::vector<token_t> ids = {tokenizer->bos(), tokenizer->eos()};
