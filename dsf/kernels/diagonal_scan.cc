@@ -1,24 +1,26 @@
 #include "dsf/kernels/diagonal_scan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <complex>
+#include <thread>
 
 #include "dsf/kernels/parallel_tiles.h"
 
 namespace dsf {
 namespace {
 
-// Tasks that a scan through time should have at least, where the batch allows it.
-constexpr dim_t kWantedTasks = 32;
-// Columns are cut at multiples of four cache lines: narrower tasks use memory at half the speed.
-constexpr dim_t kColumns = 64;
-// Elements of one step that a task works on: g_{t+1} is still in the first-level cache when g_t
-// needs it.
+// Elements of one step that a task works on, where the step has so many: g_{t+1} is still in the
+// first-level cache when g_t needs it, and memory is used in pieces of 8 KB. Narrower pieces use it
+// at half the speed or less.
 constexpr dim_t kStepElements = 2048;
-// Steps of a chunk of the blocked form. A power of two: a^kChunk comes from squarings.
-constexpr dim_t kChunk = 64;
-constexpr dim_t kLog2Chunk = 6;
+// Wide steps are cut at multiples of four cache lines.
+constexpr dim_t kColumns = 64;
+// Steps of a chunk of the blocked form: 256 KB, still in the second-level cache when the chunk is
+// read again. A power of two: a^kChunk comes from squarings.
+constexpr dim_t kChunk = 32;
+constexpr dim_t kLog2Chunk = 5;
 static_assert(kChunk == dim_t{1} << kLog2Chunk);
 // Columns worked on at once by the FFT form, which bounds its memory.
 constexpr dim_t kFftColumns = 64;
@@ -43,13 +45,12 @@ void prefetch(const float* row, dim_t n) {
 }
 
 // How a step of `batch` rows and `width` columns is cut into tasks that walk through time alone: by
-// rows, and where there are too few of them by columns as well.
+// rows, and where one is too wide by columns as well.
 struct StepCut {
-  StepCut(dim_t batch_rows, dim_t width, dim_t wanted_tasks) : batch(batch_rows), columns(width) {
-    rows = std::clamp<dim_t>(kStepElements / width, 1, std::max<dim_t>(1, batch / wanted_tasks));
+  StepCut(dim_t batch_rows, dim_t width) : batch(batch_rows), columns(width) {
+    rows = std::clamp<dim_t>(kStepElements / width, 1, batch);
     down = task_count(batch, rows);
-    const dim_t wanted_across = std::max(task_count(width, kStepElements), wanted_tasks / down);
-    cols = task_count(task_count(width, wanted_across), kColumns) * kColumns;
+    cols = task_count(task_count(width, task_count(width, kStepElements)), kColumns) * kColumns;
     across = task_count(width, cols);
   }
 
@@ -88,65 +89,6 @@ void scan_tile(const PackedLayout& layout, const float* a, const Tile& tile, dim
   }
 }
 
-// The blocked form's chunks of time and what they hand back: G_k = g at the first step of chunk k.
-struct Chunks {
-  dim_t begin(dim_t k) const { return k * kChunk; }
-  dim_t end(dim_t k) const { return std::min(steps, (k + 1) * kChunk); }
-  float* carry(dim_t k, dim_t b) const { return carries.row((k - 1) * batch + b); }  // k >= 1
-
-  dim_t steps;
-  dim_t count;
-  dim_t batch;  // rows alive at the start of chunk 1: no later chunk has more
-  MatrixF carries;
-};
-
-// G_k as if nothing came after the chunk:  G = e_{end-1};  G = e_t + a G  for t = end - 2 ...
-// begin.
-void reduce_chunk(const PackedLayout& layout, const float* a, const Chunks& chunks, dim_t k,
-                  const Tile& tile, ConstMatrixF e) {
-  dim_t rows_next = 0;
-  for (dim_t t = chunks.end(k) - 1; t >= chunks.begin(k); --t) {
-    const dim_t rows = alive(layout, t, tile);
-    const dim_t row = layout.offset(t) + tile.row;
-    for (dim_t i = 0; i < rows; ++i) {
-      const float* e_t = e.row(row + i) + tile.col;
-      float* carry = chunks.carry(k, tile.row + i) + tile.col;
-      if (i < rows_next) {
-        advance(a + tile.col, e_t, tile.cols, carry);
-      } else {
-        std::copy_n(e_t, tile.cols, carry);
-      }
-    }
-    rows_next = rows;
-  }
-}
-
-// G_k += a^kChunk G_{k+1}, from the last chunk backwards.
-void join_chunks(const PackedLayout& layout, const float* power, const Chunks& chunks,
-                 const Tile& tile) {
-  for (dim_t k = chunks.count - 2; k >= 1; --k) {
-    const dim_t rows = alive(layout, chunks.begin(k + 1), tile);
-    for (dim_t i = tile.row; i < tile.row + rows; ++i) {
-      add_scaled(power + tile.col, chunks.carry(k + 1, i) + tile.col, tile.cols,
-                 chunks.carry(k, i) + tile.col);
-    }
-  }
-}
-
-// The scan of one chunk, begun with what the next chunk hands back.
-void scan_chunk(const PackedLayout& layout, const float* a, const Chunks& chunks, dim_t k,
-                const Tile& tile, MatrixF g) {
-  const dim_t end = chunks.end(k);
-  if (k + 1 < chunks.count) {
-    const dim_t rows = alive(layout, end, tile);
-    for (dim_t i = tile.row; i < tile.row + rows; ++i) {
-      add_scaled(a + tile.col, chunks.carry(k + 1, i) + tile.col, tile.cols,
-                 g.row(layout.offset(end - 1) + i) + tile.col);
-    }
-  }
-  scan_tile(layout, a, tile, chunks.begin(k), end, g);
-}
-
 // a^kChunk
 void chunk_power(std::span<const float> a, float* power) {
   for (std::size_t j = 0; j < a.size(); ++j) {
@@ -155,6 +97,114 @@ void chunk_power(std::span<const float> a, float* power) {
     power[j] = p;
   }
 }
+
+// The blocked form: chunks of time in parallel, the last one first, each
+//
+//   reduced   what the chunk hands to the one before it if nothing came after it; this reads the
+//             chunk from memory
+//   joined    as soon as the chunk after it has handed its own over:  G_k += a^kChunk G_{k+1}
+//   scanned   with G_{k+1}; the chunk is still in the cache
+//
+// so only the joins, short as they are, happen one after another.
+class ChainOfChunks {
+ public:
+  ChainOfChunks(const PackedLayout& layout, std::span<const float> a, ScanWorkspace& work,
+                MatrixF g)
+      : layout_(layout),
+        a_(a.data()),
+        g_(g),
+        cut_(layout.batch(), g.cols),
+        count_(task_count(layout.steps(), kChunk)),
+        batch_(layout.rows_at(kChunk)) {
+    work.carries.ensure((1 + (count_ - 1) * batch_) * g.cols);
+    power_ = work.carries.data();
+    carries_ = MatrixF(power_ + g.cols, (count_ - 1) * batch_, g.cols);
+    chunk_power(a, power_);
+    work.handed_over.ensure(cut_.tasks());
+    handed_over_ = work.handed_over.data();
+    std::fill_n(handed_over_, cut_.tasks(), 0);
+  }
+
+  // Tasks begin in this order, so the one that a task waits for has begun before it.
+  void run() {
+    parallel_for(count_ * cut_.tasks(), [&](dim_t task) {
+      run_chunk(count_ - 1 - task / cut_.tasks(), task % cut_.tasks());
+    });
+  }
+
+ private:
+  dim_t begin(dim_t k) const { return k * kChunk; }
+  dim_t end(dim_t k) const { return std::min(layout_.steps(), (k + 1) * kChunk); }
+  // G_k, g at the first step of chunk k >= 1; no later chunk has more rows than chunk 1.
+  float* carry(dim_t k, dim_t b) const { return carries_.row((k - 1) * batch_ + b); }
+
+  void run_chunk(dim_t k, dim_t place) {
+    const Tile tile = cut_.tile(place);
+    const bool last = k + 1 == count_;
+    if (k > 0) reduce(k, tile);
+    if (!last) wait_until_handed_over(place, count_ - 1 - k);
+    if (k > 0 && !last) join(k, tile);
+    if (k > 0) hand_over(place);
+    if (!last) take_over(k, tile);
+    scan_tile(layout_, a_, tile, begin(k), end(k), g_);
+  }
+
+  //   G = e_{end-1};  G = e_t + a G  for t = end - 2 ... begin
+  void reduce(dim_t k, const Tile& tile) const {
+    dim_t rows_next = 0;
+    for (dim_t t = end(k) - 1; t >= begin(k); --t) {
+      const dim_t rows = alive(layout_, t, tile);
+      const dim_t row = layout_.offset(t) + tile.row;
+      const dim_t ahead = layout_.offset(std::max(begin(k), t - kStepsAhead)) + tile.row;
+      for (dim_t i = 0; i < rows; ++i) {
+        prefetch(g_.row(ahead + i) + tile.col, tile.cols);
+        const float* e_t = g_.row(row + i) + tile.col;
+        float* handed = carry(k, tile.row + i) + tile.col;
+        if (i < rows_next) {
+          advance(a_ + tile.col, e_t, tile.cols, handed);
+        } else {
+          std::copy_n(e_t, tile.cols, handed);
+        }
+      }
+      rows_next = rows;
+    }
+  }
+
+  void join(dim_t k, const Tile& tile) const {
+    const dim_t rows = alive(layout_, begin(k + 1), tile);
+    for (dim_t i = tile.row; i < tile.row + rows; ++i) {
+      add_scaled(power_ + tile.col, carry(k + 1, i) + tile.col, tile.cols, carry(k, i) + tile.col);
+    }
+  }
+
+  // The step at the end of chunk k gets what chunk k + 1 hands back.
+  void take_over(dim_t k, const Tile& tile) const {
+    const dim_t rows = alive(layout_, end(k), tile);
+    for (dim_t i = tile.row; i < tile.row + rows; ++i) {
+      add_scaled(a_ + tile.col, carry(k + 1, i) + tile.col, tile.cols,
+                 g_.row(layout_.offset(end(k) - 1) + i) + tile.col);
+    }
+  }
+
+  // How many chunks of a tile are joined, counted from the end of time.
+  void hand_over(dim_t place) {
+    std::atomic_ref<dim_t>(handed_over_[place]).fetch_add(1, std::memory_order_release);
+  }
+  void wait_until_handed_over(dim_t place, dim_t chunks) {
+    const std::atomic_ref<dim_t> handed(handed_over_[place]);
+    while (handed.load(std::memory_order_acquire) < chunks) std::this_thread::yield();
+  }
+
+  const PackedLayout& layout_;
+  const float* a_;
+  MatrixF g_;
+  StepCut cut_;
+  dim_t count_;
+  dim_t batch_;
+  float* power_ = nullptr;  // a^kChunk
+  MatrixF carries_;
+  dim_t* handed_over_ = nullptr;
+};
 
 // What one thread needs to correlate a column.
 struct ColumnScratch {
@@ -199,7 +249,7 @@ void scan_column(const PackedLayout& layout, const RealFft& fft, float a,
 
 void reverse_scan_serial(const PackedLayout& layout, std::span<const float> a, MatrixF g) {
   if (g.empty()) return;
-  const StepCut cut(layout.batch(), g.cols, kWantedTasks);
+  const StepCut cut(layout.batch(), g.cols);
   parallel_for(cut.tasks(), [&](dim_t task) {
     scan_tile(layout, a.data(), cut.tile(task), 0, layout.steps(), g);
   });
@@ -207,29 +257,8 @@ void reverse_scan_serial(const PackedLayout& layout, std::span<const float> a, M
 
 void reverse_scan_blocked(const PackedLayout& layout, std::span<const float> a, ScanWorkspace& work,
                           MatrixF g) {
-  const dim_t count = task_count(layout.steps(), kChunk);
-  if (g.empty() || count < 2) return reverse_scan_serial(layout, a, g);
-
-  const dim_t batch = layout.rows_at(kChunk);
-  work.carries.ensure((1 + (count - 1) * batch) * g.cols);
-  float* power = work.carries.data();
-  const Chunks chunks{layout.steps(), count, batch,
-                      MatrixF(power + g.cols, (count - 1) * batch, g.cols)};
-  chunk_power(a, power);
-
-  const dim_t tasks_per_chunk = std::max<dim_t>(1, kWantedTasks / count);
-  const StepCut handed_back(batch, g.cols, tasks_per_chunk);
-  parallel_for((count - 1) * handed_back.tasks(), [&](dim_t task) {
-    const dim_t k = 1 + task / handed_back.tasks();
-    reduce_chunk(layout, a.data(), chunks, k, handed_back.tile(task % handed_back.tasks()), g);
-  });
-  const StepCut across(batch, g.cols, kWantedTasks);
-  parallel_for(across.tasks(),
-               [&](dim_t task) { join_chunks(layout, power, chunks, across.tile(task)); });
-  const StepCut all(layout.batch(), g.cols, tasks_per_chunk);
-  parallel_for(count * all.tasks(), [&](dim_t task) {
-    scan_chunk(layout, a.data(), chunks, task / all.tasks(), all.tile(task % all.tasks()), g);
-  });
+  if (g.empty() || layout.steps() <= kChunk) return reverse_scan_serial(layout, a, g);
+  ChainOfChunks(layout, a, work, g).run();
 }
 
 void reverse_scan_fft(const PackedLayout& layout, std::span<const float> a, ScanWorkspace& work,
@@ -251,11 +280,11 @@ void reverse_scan_fft(const PackedLayout& layout, std::span<const float> a, Scan
 void reverse_scan(ScanForm form, const PackedLayout& layout, std::span<const float> a,
                   ScanWorkspace& work, MatrixF g) {
   if (form == ScanForm::automatic) {
-    // The blocked form reads the memory once more, so it has to win by using more threads; a few
+    // The blocked form computes nearly twice as much, so it has to win by using more threads; a few
     // are enough to saturate the memory.
-    constexpr dim_t kEnoughTasks = 4;
+    constexpr dim_t kEnoughTasks = 8;
     const bool enough = g.empty() || layout.steps() < kEnoughTasks * kChunk ||
-                        StepCut(layout.batch(), g.cols, kWantedTasks).tasks() >= kEnoughTasks;
+                        StepCut(layout.batch(), g.cols).tasks() >= kEnoughTasks;
     form = enough ? ScanForm::serial : ScanForm::blocked;
   }
   switch (form) {

@@ -9,9 +9,8 @@
 // A sequence that ends at step t has no g_{t+1}. All forms agree to rounding:
 //
 //   serial    walks back through time; rows and columns split over threads; one pass over memory
-//   blocked   chunks of time in parallel: first what each chunk hands to the one before it, then
-//   the
-//             chunks' own scans; the memory is read twice, written once
+//   blocked   chunks of time in parallel, each read twice but the second time from the cache; one
+//             pass over memory
 //   fft       correlation with the kernel 1, a, a^2, ..., zero-padded, one column at a time
 //
 // Where a_j = 0, column j keeps its normal numbers to the bit (fft: all bits). Serial and blocked
@@ -32,7 +31,8 @@ enum class ScanForm { automatic, serial, blocked, fft };
 /// Memory of the blocked and FFT forms, kept from call to call. Owned by the caller.
 struct ScanWorkspace {
   Buffer<float> carries;  ///< blocked: a to the power of a chunk's length, and g at chunks' starts
-  Buffer<float> spectra;  ///< fft: signal and spectra of the columns being worked on
+  Buffer<dim_t> handed_over;  ///< blocked: chunks that are ready for those before them
+  Buffer<float> spectra;      ///< fft: signal and spectra of the columns being worked on
   RealFftCache transforms;
 };
 

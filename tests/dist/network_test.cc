@@ -138,13 +138,15 @@ TEST(Network, GradientsTravelBehindTheBackwardPass) {
 // --- a real one ----------------------------------------------------------------------------------
 
 // Most of the model in its blocks: the embedding's gradient comes last and nothing can hide it.
+// Steps long enough that waking up a thread, on a machine without an idle CPU, is little beside
+// them.
 StepConfig deep_model() {
   StepConfig config;
   config.name = "deep";
   config.model.hidden = 192;
   config.model.layers = 8;
   config.vocab = 200;
-  config.batch = 32;
+  config.batch = 128;
   config.steps = 16;
   return config;
 }

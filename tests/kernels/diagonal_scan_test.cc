@@ -237,7 +237,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, DiagonalScan,
 
 // Different bits of the forms are what lets these two tests see which one ran.
 TEST(DiagonalScanAutomatic, WalksSeriallyWhereAStepIsLarge) {
-  const PackedLayout layout = PackedLayout::uniform(1000, 4);
+  const PackedLayout layout = PackedLayout::uniform(1000, 64);
   const std::vector<float> a = diagonal(256);
   const std::vector<float> automatic = scanned(ScanForm::automatic, layout, a);
   EXPECT_EQ(automatic, scanned(ScanForm::serial, layout, a));

@@ -85,8 +85,7 @@ TEST(GemmSignals, HandlersRunOnTheStackOfTheThread) {
     const Alarms alarms;
     while (signals_seen < kEnough && frames_off_the_stack == 0) {
       gemm(Op::none, ConstMatrixF(a.data(), kRows, kDepth), Op::none,
-           ConstMatrixF(b.data(), kDepth, kCols), Into::overwrite,
-           MatrixF(c.data(), kRows, kCols));
+           ConstMatrixF(b.data(), kDepth, kCols), Into::overwrite, MatrixF(c.data(), kRows, kCols));
     }
   }
   set_thread_count(threads);
