@@ -100,9 +100,9 @@ std::string script_text(const Figure& figure, const std::filesystem::path& stem)
   text += fmt::format("set title {} noenhanced\n", quoted(figure.title));
   text +=
       fmt::format("set xlabel {}\nset ylabel {}\n", quoted(figure.x_label), quoted(figure.y_label));
-  text +=
-      "set grid lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\nset key top right "
-      "noenhanced\n";
+  text += "set grid lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\n";
+  // Curves of perplexity fall and leave that corner free; points may lie anywhere.
+  text += fmt::format("set key {}top right noenhanced\n", figure.points_only ? "outside " : "");
   text += figure.log_x ? "set logscale x\n" : "";
   text += figure.log_y ? "set logscale y\n" : "";
   text += "set autoscale yfix\n";
