@@ -1,0 +1,113 @@
+// What the keys of [feedback] make of a feedback, and what they may not be.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "dsf/base/error.h"
+#include "tests/feedback/recording_cell.h"
+
+namespace dsf {
+namespace {
+
+std::vector<float> diagonal_of(const FeedbackConfig& config, dim_t size = kState,
+                               std::uint64_t seed = 1, const char* purpose = "layer") {
+  const auto feedback = make_feedback(config, size, seed, purpose);
+  const FeedbackBuffer buffer = feedback->buffers().at(0);
+  EXPECT_EQ(buffer.name, "diagonal");
+  return {buffer.values.begin(), buffer.values.end()};
+}
+
+TEST(DiagonalFeedbackInit, UniformFillsItsRangeFromTheSeed) {
+  FeedbackConfig config = config_of("dsf");
+  config.range = {0.25, 0.75};
+  const std::vector<float> a = diagonal_of(config, 4000);
+  const auto [low, high] = std::minmax_element(a.begin(), a.end());
+  EXPECT_GE(*low, 0.25F);
+  EXPECT_LE(*high, 0.75F);
+  EXPECT_LT(*low, 0.26F);
+  EXPECT_GT(*high, 0.74F);
+  EXPECT_EQ(a, diagonal_of(config, 4000));
+  EXPECT_NE(a, diagonal_of(config, 4000, 2));
+  EXPECT_NE(a, diagonal_of(config, 4000, 1, "other layer"));
+}
+
+TEST(DiagonalFeedbackInit, LinspaceReachesBothEnds) {
+  FeedbackConfig config = config_of("dsf");
+  config.init = "linspace";
+  config.range = {0.5, 1.0};
+  EXPECT_EQ(diagonal_of(config, 5), (std::vector<float>{0.5F, 0.625F, 0.75F, 0.875F, 1.0F}));
+  EXPECT_EQ(diagonal_of(config, 1), (std::vector<float>{0.75F}));
+}
+
+TEST(DiagonalFeedbackInit, ConstantIsTheMeanOfTheRange) {
+  FeedbackConfig config = config_of("dsf");
+  config.init = "constant";
+  config.range = {0.25, 0.75};
+  EXPECT_EQ(diagonal_of(config, 3), (std::vector<float>{0.5F, 0.5F, 0.5F}));
+  config.range = {0.0, 0.0};
+  EXPECT_EQ(diagonal_of(config, 2), (std::vector<float>{0.0F, 0.0F}));
+}
+
+std::string error_of(const FeedbackConfig& config) {
+  try {
+    make_feedback(config, kState, 1, "layer");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(FeedbackConfigErrors, NameTheKeyAndTheKnownValues) {
+  EXPECT_EQ(error_of(config_of("rtrl")),
+            "feedback.method = \"rtrl\" is unknown; known: bptt, ft, dsf, gated, gated:diagonal, "
+            "iterated:K, fitted, adaptive, learned, pairs, blocks:K, lowrank:K, dense, "
+            "orthogonal");
+  EXPECT_EQ(error_of(config_of("dsf", "parallel")),
+            "feedback.scan = \"parallel\" is unknown; known: auto, fused, serial, blocked, fft");
+  FeedbackConfig config = config_of("dsf");
+  config.init = "normal";
+  EXPECT_EQ(error_of(config),
+            "feedback.init = \"normal\" is unknown; known: uniform, linspace, constant");
+}
+
+TEST(FeedbackConfigErrors, IteratedNeedsAWholeNumber) {
+  for (const char* method : {"iterated", "iterated:", "iterated:K", "iterated:-1", "iterated:1.5",
+                             "iterated:1x", "iterated:12345678901"}) {
+    EXPECT_NE(error_of(config_of(method)).find("iterated:K"), std::string::npos) << method;
+  }
+  EXPECT_EQ(error_of(config_of("iterated:12")), "no error");
+}
+
+TEST(FeedbackConfigErrors, BlocksAndRanksStartAtOne) {
+  for (const char* method : {"blocks:0", "lowrank:0"}) {
+    EXPECT_NE(error_of(config_of(method)).find("at least 1"), std::string::npos) << method;
+  }
+}
+
+TEST(FeedbackConfigErrors, RangeMustLieInTheUnitInterval) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::vector<double>& range : std::vector<std::vector<double>>{{},
+                                                                           {0.5},
+                                                                           {0.0, 0.5, 1.0},
+                                                                           {-0.1, 0.5},
+                                                                           {0.5, 1.1},
+                                                                           {0.8, 0.2},
+                                                                           {nan, 0.5},
+                                                                           {0.5, nan}}) {
+    FeedbackConfig config = config_of("dsf");
+    config.range = range;
+    EXPECT_NE(error_of(config).find("feedback.range"), std::string::npos) << range.size();
+  }
+  FeedbackConfig config = config_of("dsf");
+  config.range = {0.8, 0.2};
+  EXPECT_EQ(
+      error_of(config),
+      "feedback.range = [0.8, 0.2] must be two numbers [low, high] with 0 <= low <= high <= 1");
+}
+
+}  // namespace
+}  // namespace dsf

@@ -1,0 +1,196 @@
+// Feedbacks that learn their diagonal from batches that go back exactly.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "tests/feedback/recording_cell.h"
+
+namespace dsf {
+namespace {
+
+// a_j = sum (g J)_j g_j / sum g_j^2 over all steps, with BPTT's g, written out.
+std::vector<double> least_squares(const Problem& problem) {
+  const Grid<double> g = total_gradient(problem.e, Grid<double>(problem.jacobian));
+  std::vector<double> a;
+  for (dim_t j = 0; j < kState; ++j) {
+    double products = 0.0;
+    double squares = 0.0;
+    for (dim_t row = kLayout.batch(); row < kLayout.total_rows(); ++row) {
+      double sent = 0.0;
+      for (dim_t i = 0; i < kState; ++i) {
+        sent += g(row, i) * static_cast<double>(problem.jacobian(i, j));
+      }
+      products += sent * g(row, j);
+      squares += g(row, j) * g(row, j);
+    }
+    a.push_back(std::clamp(products / squares, -1.0, 1.0));
+  }
+  return a;
+}
+
+TEST(FittedFeedback, FitsTheLeastSquaresDiagonalOnTheFirstBatches) {
+  const Problem problem;
+  FeedbackConfig config = config_of("fitted");
+  config.calibration = 2;
+  const auto feedback = make_feedback(config, kState, 1, "layer");
+  const Grid<double> exact = total_gradient(problem.e, Grid<double>(problem.jacobian));
+  for (int batch = 0; batch < 2; ++batch) {
+    const RecordingCell cell = run(*feedback, problem);
+    EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), exact), kTolerance);
+  }
+  const std::vector<double> a = least_squares(problem);
+  const std::span<float> fitted = feedback->buffers().at(0).values;
+  Grid<double> diagonal(kState, kState);
+  for (dim_t j = 0; j < kState; ++j) {
+    const auto place = static_cast<std::size_t>(j);
+    // g - e has lost what |e| is larger than g J: a few bits.
+    EXPECT_NEAR(fitted[place], a[place], 1e-5);
+    diagonal(j, j) = fitted[place];
+  }
+  for (int batch = 0; batch < 3; ++batch) {
+    const RecordingCell cell = run(*feedback, problem);
+    EXPECT_LT(
+        reference::relative_error(Grid<double>(cell.seen), total_gradient(problem.e, diagonal)),
+        kTolerance);
+  }
+}
+
+TEST(AdaptiveFeedback, RefitsOnTheBatchesOfItsSchedule) {
+  const Problem problem;
+  Problem other;
+  for (float& value : other.jacobian.values) value = -value;
+  FeedbackConfig config = config_of("adaptive");
+  config.calibration = 1;
+  config.refit_every = 3;
+  const auto feedback = make_feedback(config, kState, 1, "layer");
+  const auto diagonal = [&] {
+    const std::span<float> a = feedback->buffers().at(0).values;
+    return std::vector<float>(a.begin(), a.end());
+  };
+  run(*feedback, problem);
+  const std::vector<float> first = diagonal();
+  run(*feedback, other);
+  run(*feedback, other);
+  EXPECT_EQ(diagonal(), first) << "not yet";
+  run(*feedback, other);
+  EXPECT_NE(diagonal(), first) << "the third batch after the first fit";
+}
+
+// dsf's p and its derivative v by a, along one column of total_gradient's recursion.
+struct Predicted {
+  Grid<double> p;
+  Grid<double> v;
+};
+
+Predicted predict(const Problem& problem, const std::vector<double>& a) {
+  const dim_t rows = kLayout.total_rows();
+  Predicted result{Grid<double>(rows, kState), Grid<double>(rows, kState)};
+  for (dim_t t = kLayout.steps() - 1; t >= 0; --t) {
+    for (dim_t b = 0; b < kLayout.rows_at(t); ++b) {
+      const dim_t row = kLayout.offset(t) + b;
+      const bool last = t + 1 == kLayout.steps() || b >= kLayout.rows_at(t + 1);
+      for (dim_t j = 0; j < kState; ++j) {
+        const double factor = a[static_cast<std::size_t>(j)];
+        const double p = last ? 0.0 : result.p(kLayout.offset(t + 1) + b, j);
+        const double v = last ? 0.0 : result.v(kLayout.offset(t + 1) + b, j);
+        result.p(row, j) = static_cast<double>(problem.e(row, j)) + factor * p;
+        result.v(row, j) = p + factor * v;
+      }
+    }
+  }
+  return result;
+}
+
+double distance_to_bptt(const Problem& problem, const std::vector<double>& a, dim_t unit) {
+  const Grid<double> exact = total_gradient(problem.e, Grid<double>(problem.jacobian));
+  const Predicted dsf = predict(problem, a);
+  double sum = 0.0;
+  for (dim_t row = 0; row < kLayout.total_rows(); ++row) {
+    sum += std::pow(exact(row, unit) - dsf.p(row, unit), 2);
+  }
+  return sum;
+}
+
+std::vector<double> diagonal_of(Feedback& feedback) {
+  const std::span<float> a = feedback.buffers().at(0).values;
+  return {a.begin(), a.end()};
+}
+
+TEST(LearnedFeedback, TakesHalfAGaussNewtonStepOnAnExactBatch) {
+  const Problem problem;
+  FeedbackConfig config = config_of("learned");
+  config.calibration = 1;
+  const auto feedback = make_feedback(config, kState, 1, "layer");
+  const std::vector<double> before = diagonal_of(*feedback);
+  const Grid<double> exact = total_gradient(problem.e, Grid<double>(problem.jacobian));
+  EXPECT_LT(reference::relative_error(Grid<double>(run(*feedback, problem).seen), exact),
+            kTolerance);
+  const std::vector<double> after = diagonal_of(*feedback);
+  const Predicted dsf = predict(problem, before);
+  Grid<double> diagonal(kState, kState);
+  for (dim_t j = 0; j < kState; ++j) {
+    const auto place = static_cast<std::size_t>(j);
+    double products = 0.0;
+    double squares = 0.0;
+    for (dim_t row = 0; row < kLayout.total_rows(); ++row) {
+      products += (exact(row, j) - dsf.p(row, j)) * dsf.v(row, j);
+      squares += dsf.v(row, j) * dsf.v(row, j);
+    }
+    const double expected = std::clamp(before[place] + 0.5 * products / squares, -1.0, 1.0);
+    // Single precision in the differences of g and p.
+    EXPECT_NEAR(after[place], expected, 1e-5);
+    diagonal(j, j) = after[place];
+  }
+  EXPECT_LT(reference::relative_error(Grid<double>(run(*feedback, problem).seen),
+                                      total_gradient(problem.e, diagonal)),
+            kTolerance)
+      << "the batches after it are DSF's";
+}
+
+TEST(LearnedFeedback, EndsWhereNoOtherDiagonalIsNearerToBptt) {
+  const Problem problem;
+  FeedbackConfig config = config_of("learned");
+  config.calibration = 60;
+  const auto feedback = make_feedback(config, kState, 1, "layer");
+  for (dim_t batch = 0; batch < config.calibration; ++batch) run(*feedback, problem);
+  const std::vector<double> learned = diagonal_of(*feedback);
+  for (dim_t j = 0; j < kState; ++j) {
+    const double least = distance_to_bptt(problem, learned, j);
+    for (const double away : {-0.05, 0.05}) {
+      std::vector<double> other = learned;
+      double& a = other[static_cast<std::size_t>(j)];
+      a = std::clamp(a + away, -1.0, 1.0);
+      EXPECT_LE(least, distance_to_bptt(problem, other, j) * (1.0 + 1e-9)) << j;
+    }
+  }
+}
+
+// What a checkpoint stores is all there is: a feedback with the buffers of another goes on as it.
+class LearningFeedbacks : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LearningFeedbacks, BuffersAreTheWholeState) {
+  const Problem problem;
+  FeedbackConfig config = config_of(GetParam());
+  config.calibration = 2;
+  config.refit_every = 2;
+  const auto one = make_feedback(config, kState, 1, "layer");
+  for (int batch = 0; batch < 3; ++batch) run(*one, problem);
+  const auto two = make_feedback(config, kState, 1, "layer");
+  const auto from = one->buffers();
+  const auto to = two->buffers();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::copy(from[i].values.begin(), from[i].values.end(), to[i].values.begin());
+  }
+  for (int batch = 0; batch < 4; ++batch) {
+    EXPECT_EQ(run(*one, problem).seen.values, run(*two, problem).seen.values) << batch;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, LearningFeedbacks, ::testing::Values("adaptive", "learned"));
+
+}  // namespace
+}  // namespace dsf
