@@ -4,9 +4,9 @@
 #   scripts/check_long.sh
 #
 # A training is watched for SOAK_SECONDS (7200) while the long tests run, and then the fuzz targets,
-# each until it has FUZZ_EXECUTIONS (20000000) behind it or FUZZ_SECONDS (1100) have passed. All
-# figures are shown as a table at the end, and stay in build/reliability.txt. Exit code 1 where
-# something failed.
+# as many at once as there are cores, each until it has FUZZ_EXECUTIONS (20000000) behind it or
+# FUZZ_SECONDS (3600) have passed. All figures are shown as a table at the end, and stay in
+# build/reliability.txt. Exit code 1 where something failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,12 +16,13 @@ export DSF_FIGURES=$PWD/build/reliability.txt
 failed=0
 figure() { printf '%s\t%s\n' "$1" "$2" >>"$DSF_FIGURES"; }
 
-# A small model on one thread, with an evaluation and a checkpoint every few seconds.
+# A small model on one thread, with an evaluation and a checkpoint every few seconds. The hours count
+# here and not the steps, so it leaves the cores to the tests.
 soak() {
   local out
   out=$(mktemp -d)
-  if scripts/soak.py --seconds "${SOAK_SECONDS:-7200}" --csv build/soak.csv -- build/dsf train \
-    --quiet --data synthetic:recall --out "$out/run" --threads 1 --steps 1000000000 \
+  if nice -n 19 scripts/soak.py --seconds "${SOAK_SECONDS:-7200}" --csv build/soak.csv -- \
+    build/dsf train --quiet --data synthetic:recall --out "$out/run" --threads 1 --steps 1000000000 \
     --set model.hidden=64 --set train.batch=32 --eval-every 999 --set train.checkpoint_every=333 \
     >build/soak.log 2>&1; then
     figure "memory and open files" "$(sed -n 's/^time  *//p; s/^resident memory  *//p' build/soak.log |
@@ -40,7 +41,8 @@ ctest --test-dir build --output-on-failure -j"$jobs" -R DroppedState >build/cont
   failed=1
 }
 figure "long tests" "$((SECONDS - began)) s"
-scripts/fuzz.sh --until "${FUZZ_EXECUTIONS:-20000000}" "${FUZZ_SECONDS:-1100}" || failed=1
+scripts/fuzz.sh --list | xargs -P "$jobs" -n 1 scripts/fuzz.sh \
+  --until "${FUZZ_EXECUTIONS:-20000000}" "${FUZZ_SECONDS:-3600}" || failed=1
 wait
 ! grep -q FAILED "$DSF_FIGURES" || failed=1
 figure "all of it" "$((SECONDS - began)) s"

@@ -2,6 +2,7 @@
 # Runs the fuzz targets of tests/fuzz one after the other.
 #
 #   scripts/fuzz.sh [--until N] SECONDS [TARGET...]
+#   scripts/fuzz.sh --list
 #
 # Each target (no name: all) runs for SECONDS, or until it has N executions in all runs so far. An
 # eighth of the time goes to inputs of up to 8 KB, the rest to short ones, which are quicker by far
@@ -14,6 +15,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+all_targets() { (cd tests/fuzz && ls fuzz_*.cc | sed 's/fuzz_\(.*\)\.cc/\1/'); }
+if [[ ${1:-} == --list ]]; then
+  all_targets
+  exit
+fi
+
 build=build-fuzz
 until=0
 if [[ ${1:-} == --until ]]; then
@@ -23,7 +30,7 @@ fi
 seconds=${1:?how many seconds for each target?}
 shift
 targets=("$@")
-((${#targets[@]})) || mapfile -t targets < <(cd tests/fuzz && ls fuzz_*.cc | sed 's/fuzz_\(.*\)\.cc/\1/')
+((${#targets[@]})) || mapfile -t targets < <(all_targets)
 
 # The stack of each allocation is left out of reports, and freed memory is kept from reuse for a
 # shorter time: half of the time of a run went there.
