@@ -58,11 +58,16 @@ constexpr TileGrid choose_tiles(dim_t m, dim_t n, dim_t k, dim_t enough,
 /// second-level cache.
 inline constexpr dim_t kPanelCols = 128;
 
-/// Tiles for A times packed panels, which is fast for any number of rows.
+/// Tiles for A times packed panels, which is fast for any number of rows. The panels are dealt out
+/// evenly: with two tiles side by side, the wider one decides how long a step with few rows takes.
 constexpr TileGrid choose_panel_tiles(dim_t m, dim_t n, dim_t k) {
-  return choose_tiles<4>(
+  TileGrid grid = choose_tiles<4>(
       m, n, k, kEnoughTasks,
       {{{128, 4 * kPanelCols}, {128, 2 * kPanelCols}, {64, 2 * kPanelCols}, {64, kPanelCols}}});
+  const dim_t panels = (n + kPanelCols - 1) / kPanelCols;
+  const dim_t across = std::max<dim_t>(grid.across(), 1);
+  grid.cols = std::max<dim_t>((panels + across - 1) / across, 1) * kPanelCols;
+  return grid;
 }
 
 /// The inner dimension of a product in parts that are summed afterwards, in order: weight gradients

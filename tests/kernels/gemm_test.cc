@@ -435,6 +435,12 @@ TEST(TileGrid, GivesManyThreadsWorkOnTheProductsOfTraining) {
   EXPECT_GE(choose_copied_grid(10000, 256, 1024).tasks(), 32);  // of the head
 }
 
+TEST(TileGrid, SharesThePanelsOfAStepEvenly) {
+  const TileGrid grid = choose_panel_tiles(1, 768, 256);
+  ASSERT_EQ(grid.count(), 2);
+  EXPECT_EQ(grid[0].cols, grid[1].cols);
+}
+
 TEST(DepthParts, CoverTheInnerDimensionWithoutAnEmptyPart) {
   for (const dim_t wanted : {1, 3, 32}) {
     for (const dim_t k : {1, 1023, 2048, 2049, 8191, 100000}) {
