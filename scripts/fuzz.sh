@@ -32,9 +32,10 @@ shift
 targets=("$@")
 ((${#targets[@]})) || mapfile -t targets < <(all_targets)
 
-# The stack of each allocation is left out of reports, and freed memory is kept from reuse for a
-# shorter time: half of the time of a run went there.
+# The stack of each allocation is left out of reports, freed memory is kept from reuse for a shorter
+# time, and new memory is not filled: more than half of the time of a run went there.
 export ASAN_OPTIONS=malloc_context_size=0:quarantine_size_mb=8:thread_local_quarantine_size_kb=64
+ASAN_OPTIONS+=:max_malloc_fill_size=0
 
 # Inputs up to this many bytes: the target's seeds, or most of them, and some more.
 short_length() {
