@@ -62,14 +62,21 @@ PaperExperiment experiment_named(const std::string& name, Scale scale,
   return name == kFeedback ? feedback_experiment(scale, wikitext) : paper_experiment(name, scale);
 }
 
+// With one seed; where learning rates are tried, each is a run.
+std::size_t count_runs(const PaperExperiment& experiment) {
+  std::size_t runs = 0;
+  for (const PaperModel& model : experiment.models) {
+    runs += model.methods.size() * std::max<std::size_t>(model.rates.size(), 1);
+  }
+  return runs;
+}
+
 void print_list() {
   for (const std::string& name : known_names()) {
     if (name == kComplexity) continue;
-    const PaperExperiment experiment = experiment_named(name, Scale::full, "WIKITEXT");
-    std::size_t runs = 0;
-    for (const PaperModel& model : experiment.models) runs += model.methods.size();
-    fmt::print("{:<14} {:<9} {} ({} runs a seed)\n", name, experiment.source, experiment.title,
-               runs);
+    const PaperExperiment experiment = experiment_named(name, Scale::quick, "");
+    fmt::print("{:<14} {:<9} {} ({} runs at quick scale)\n", name, experiment.source,
+               experiment.title, count_runs(experiment));
   }
   fmt::print("{:<14} {:<9} Growth of the backward pass with T and D, measured\n", kComplexity,
              "table 1");

@@ -61,14 +61,20 @@ std::string full_name(const CLI::App& command) {
   return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
 }
 
+// `--version` is known to every command.
+void set_version(const std::string& text, CLI::App& command) {
+  command.set_version_flag("--version", text);
+  for (CLI::App* part : command.get_subcommands({})) set_version(text, *part);
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app(
       "dsf trains recurrent language models on CPUs, without back-propagation through time", "dsf");
-  app.set_version_flag("--version",
-                       fmt::format("dsf {} (commit {})\n{}, {}, {}", version(), git_commit(),
-                                   build_type(), compiler(), build_features()));
   app.require_subcommand(1);
   add_commands(app);
+  set_version(fmt::format("dsf {} (commit {})\n{}, {}, {}", version(), git_commit(), build_type(),
+                          compiler(), build_features()),
+              app);
   check_subcommand(app, argc, argv);
   try {
     app.parse(argc, argv);

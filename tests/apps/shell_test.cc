@@ -134,6 +134,18 @@ TEST(Version, SaysCommitCompilerAndFeatures) {
               ::testing::MatchesRegex("dsf [0-9.]+ \\(commit [0-9a-z-]+\\)\n.+, .+, .*MPI\n"));
 }
 
+TEST(Version, IsToldByEveryCommand) {
+  const std::string version = run_dsf({"--version"}).out;
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"train"}, {"eval"}, {"tokenizer", "train"}, {"data", "check"}}) {
+    std::vector<std::string> words = command;
+    words.emplace_back("--version");
+    const ProgramResult result = run_dsf(words);
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.out, version);
+  }
+}
+
 TEST(Colours, AreForTerminalsWhereNobodyMinds) {
   if (std::system("command -v script > /dev/null") != 0) GTEST_SKIP() << "script is not installed";
   const std::string wrong = "\"'" + dsf_program() + "' eval /nonexistent\"";

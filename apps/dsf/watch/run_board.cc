@@ -94,8 +94,7 @@ ordered_json RunBoard::runs() {
   refresh();
   ordered_json list = ordered_json::array();
   for (const auto& [name, follower] : followers_) list.push_back(summary_of(name, *follower));
-  return {{"directory", fs::absolute(directory_).lexically_normal().string()},
-          {"runs", std::move(list)}};
+  return {{"directory", directory_.string()}, {"runs", std::move(list)}};
 }
 
 ordered_json RunBoard::points(const std::string& run, const PointsKnown& known) {
