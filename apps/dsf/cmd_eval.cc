@@ -12,6 +12,7 @@
 #include "dsf/base/file.h"
 #include "dsf/base/utf8.h"
 #include "dsf/data/text_file.h"
+#include "dsf/kernels/parallel.h"
 #include "dsf/train/evaluation.h"
 #include "dsf/train/progress.h"
 #include "dsf/train/stored_model.h"
@@ -91,16 +92,21 @@ std::string csv_field(const Tokenizer& tokenizer, token_t token) {
 }
 
 LossSum write_tokens(const EvalOptions& options, const StoredModel& stored, const Split& split) {
-  FileWriter file(options.per_token);
-  file.write("position,id,token,loss\n");
-  dim_t position = 0;
-  const LossSum sum =
-      evaluate_tokens(split, stored.config, stored.tokenizer->bos(), *stored.model,
-                      [&](token_t token, double loss) {
-                        file.write(fmt::format("{},{},{},{:.6f}\n", position++, token,
-                                               csv_field(*stored.tokenizer, token), loss));
-                      });
-  file.finish();
+  constexpr std::size_t kPiece = std::size_t{1} << 16U;
+  LossSum sum;
+  write_beside(options.per_token, [&](FileWriter& file) {
+    std::string lines = "position,id,token,loss\n";
+    dim_t position = 0;
+    sum = evaluate_tokens(split, stored.config, stored.tokenizer->bos(), *stored.model,
+                          [&](token_t token, double loss) {
+                            lines += fmt::format("{},{},{},{:.6f}\n", position++, token,
+                                                 csv_field(*stored.tokenizer, token), loss);
+                            if (lines.size() < kPiece) return;
+                            file.write(lines);
+                            lines.clear();
+                          });
+    file.write(lines);
+  });
   return sum;
 }
 
@@ -157,7 +163,7 @@ void add_eval_command(CLI::App& app) {
       ->option_text("CSV");
   command->add_flag("--force", options->force, "replace the file of --per-token");
   command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, kMostThreads));
   command->add_flag("--json", options->json, "print one JSON object");
   command->callback([options] { run_eval(*options); });
 }

@@ -157,12 +157,21 @@ void rename_file(const fs::path& from, const fs::path& to) {
 }
 
 void replace_file(const fs::path& path, std::string_view contents) {
+  write_beside(path, [&](FileWriter& writer) { writer.write(contents); });
+}
+
+void write_beside(const fs::path& path, const std::function<void(FileWriter&)>& write) {
   const fs::path beside = path.string() + ".tmp";
-  FileWriter writer(beside);
-  writer.write(contents);
-  writer.finish();
-  crash_point("replace.before_rename");
-  rename_file(beside, path);
+  try {
+    FileWriter writer(beside);
+    write(writer);
+    writer.finish();
+    crash_point("replace.before_rename");
+    rename_file(beside, path);
+  } catch (...) {
+    ::unlink(beside.c_str());
+    throw;
+  }
   crash_point("replace.after_rename");
   sync_directory(directory_of(path));
 }

@@ -26,10 +26,13 @@
 
 namespace dsf {
 
+/// The data_hash of a model that came from elsewhere: it may be trained on any text.
+inline constexpr std::uint64_t kUnknownText = 0;
+
 /// Which run a checkpoint belongs to.
 struct RunIdentity {
-  std::uint64_t config_hash = 0;  ///< fixed_part_hash
-  std::uint64_t data_hash = 0;    ///< of all tokens
+  std::uint64_t config_hash = 0;           ///< fixed_part_hash
+  std::uint64_t data_hash = kUnknownText;  ///< of all tokens
 };
 
 /// Saves into `checkpoints` (created where missing), points each of `links` ("last", "best") to

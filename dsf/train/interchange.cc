@@ -1,7 +1,6 @@
 #include "dsf/train/interchange.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <optional>
@@ -27,15 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
 
-/// A file that is there for a moment only.
-struct TemporaryFile {
-  fs::path path;
-  ~TemporaryFile() {
-    std::error_code ignored;
-    fs::remove(path, ignored);
-  }
-};
-
 void check_absent(const fs::path& file, bool force) {
   if (fs::is_directory(file)) throw UsageError(fmt::format("{} is a directory", file.string()));
   if (force || !fs::exists(file)) return;
@@ -55,7 +45,7 @@ struct NewRun {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;
   dim_t step = 0;
-  std::uint64_t data_hash = 0;
+  std::uint64_t data_hash = kUnknownText;
 };
 
 std::unique_ptr<LanguageModel> make_model(const RunConfig& config, dim_t vocab) {
@@ -67,13 +57,6 @@ void check_vocab(const Tokenizer& tokenizer, dim_t vocab, const fs::path& file) 
   if (tokenizer.vocab_size() == vocab) return;
   throw DataError(fmt::format("the tokenizer has {} tokens, the model in {} has {}",
                               tokenizer.vocab_size(), file.string(), vocab));
-}
-
-std::unique_ptr<Tokenizer> tokenizer_of(const nlohmann::json& stored) {
-  const TemporaryFile file{fs::temp_directory_path() /
-                           fmt::format("dsf-import-{}-tokenizer", ::getpid())};
-  replace_file(file.path, stored.dump());
-  return load_tokenizer(file.path);
 }
 
 NewRun read_export(const ImportRequest& request, const SafetensorsFile& file) {
@@ -88,7 +71,7 @@ NewRun read_export(const ImportRequest& request, const SafetensorsFile& file) {
   run.config = config.run;
   run.step = config.step;
   run.data_hash = config.data_hash;
-  run.tokenizer = tokenizer_of(config.tokenizer);
+  run.tokenizer = parse_tokenizer(config.tokenizer.dump(), path.string() + ": tokenizer");
   check_vocab(*run.tokenizer, config.vocab, request.file);
   run.model = make_model(run.config, config.vocab);
   read_torch_weights(file, request.file.string(), *run.model);
@@ -111,11 +94,9 @@ NewRun read_torch(const ImportRequest& request, const SafetensorsFile& file) {
   return run;
 }
 
-void write_run(const NewRun& run, const RunPaths& paths, const std::string& source) {
+void write_run(const NewRun& run, const RunPaths& paths, bool force, const std::string& source) {
   std::optional<DirectoryLock> lock;
-  if (is_run_directory(paths.root)) lock.emplace(paths.root);
-  make_run_directory(paths);
-  if (!lock) lock.emplace(paths.root);
+  make_run_directory(paths, force, lock);
   run.tokenizer->save(paths.tokenizer());
   // Training can go on: the optimiser and, for streams, the carried states begin anew.
   TrainingState state;
@@ -134,9 +115,9 @@ void write_run(const NewRun& run, const RunPaths& paths, const std::string& sour
                                            {"parameters", run.model->table().parameter_count()},
                                            {"vocab", run.model->vocab()},
                                            {"feedback", run.config.feedback.method}};
+  replace_file(paths.config(), to_toml(run.config));
   replace_file(paths.log(),
                imported.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  replace_file(paths.config(), to_toml(run.config));
 }
 
 }  // namespace
@@ -155,11 +136,9 @@ void write_torch_weights(LanguageModel& model, const fs::path& file) {
   for (const ModelTensor& tensor : model_tensors(model)) {
     tensors.push_back({torch_name(tensor.name), tensor.shape, tensor.values});
   }
-  const TemporaryFile unfinished{file.string() + ".tmp"};
-  FileWriter writer(unfinished.path);
-  write_safetensors(tensors, {{"format", "pt"}}, writer);  // what PyTorch's readers look for
-  writer.finish();
-  rename_file(unfinished.path, file);
+  write_beside(file, [&](FileWriter& writer) {
+    write_safetensors(tensors, {{"format", "pt"}}, writer);  // what PyTorch's readers look for
+  });
 }
 
 void read_torch_weights(const SafetensorsFile& file, const std::string& origin,
@@ -180,6 +159,11 @@ void read_torch_weights(const SafetensorsFile& file, const std::string& origin,
 
 InterchangeSummary export_model(const ExportRequest& request) {
   const fs::path config_path = request.out.parent_path() / kConfig;
+  if (request.out == config_path) {
+    throw UsageError(
+        fmt::format("--out {}: the model's {} is written beside its weights; choose another name",
+                    request.out.string(), kConfig));
+  }
   check_absent(request.out, request.force);
   check_absent(config_path, request.force);
   const StoredModel stored = open_stored_model(request.run, request.checkpoint, 0);
@@ -208,7 +192,7 @@ InterchangeSummary import_model(const ImportRequest& request) {
   const NewRun run =
       request.tokenizer.empty() ? read_export(request, file) : read_torch(request, file);
   const RunPaths paths{request.out};
-  write_run(run, paths, fs::absolute(request.file).lexically_normal().string());
+  write_run(run, paths, request.force, fs::absolute(request.file).lexically_normal().string());
   return summary_of(*run.model, paths.config(), run.step);
 }
 

@@ -70,6 +70,10 @@ InterchangeConfig config_from(const json& document, const std::string& origin) {
       std::stoull(document.at("data_hash").get<std::string>(), nullptr, kHexadecimal);
   config.tokenizer = document.at("tokenizer");
   if (config.vocab < 1) throw ConfigError(fmt::format("{}: vocab 0 cannot be", origin));
+  constexpr dim_t kMost = 1'000'000'000;
+  if (config.vocab > kMost || config.run.model.context > kMost) {
+    throw ConfigError(fmt::format("{}: vocab and context must be at most {}", origin, kMost));
+  }
   return config;
 }
 

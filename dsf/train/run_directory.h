@@ -6,6 +6,9 @@
 //        tensorboard/ (where it is wanted)
 
 #include <filesystem>
+#include <optional>
+
+#include "dsf/base/file.h"
 
 namespace dsf {
 
@@ -33,8 +36,12 @@ void check_free_for_new_run(const std::filesystem::path& root, bool force);
 void check_is_run(const std::filesystem::path& root);
 
 /// Makes the directory and an empty log in it; where a run is already there, removes that run's own
-/// files and no others. With config.toml, which the caller writes next, it is a run that --resume
-/// takes; a process that dies at any moment before leaves something that can be started again.
-void make_run_directory(const RunPaths& paths);
+/// files and no others. With config.toml, which the caller writes, it is a run that --resume takes;
+/// a process that dies at any moment before leaves something that can be started again.
+///
+/// `lock` holds the directory from here on, if it does not yet. It is taken before anything is
+/// removed, and the directory is looked at once more: another process may have started a run there
+/// since check_free_for_new_run.
+void make_run_directory(const RunPaths& paths, bool force, std::optional<DirectoryLock>& lock);
 
 }  // namespace dsf

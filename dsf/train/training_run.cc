@@ -119,10 +119,7 @@ RunSummary run_training(const RunRequest& request, TrainObserver& observer, cons
 
   // From here on files change.
   if (ranks.leads()) {
-    if (!request.resume) {
-      make_run_directory(paths);
-      if (!lock) lock.emplace(paths.root);
-    }
+    if (!request.resume) make_run_directory(paths, request.force, lock);
     replace_file(paths.config(), to_toml(config));
     if (!std::filesystem::exists(paths.tokenizer())) data.tokenizer->save(paths.tokenizer());
   }

@@ -213,6 +213,7 @@ TEST_F(Interchange, PlainTorchModulesGiveTheSameLogits) {
     run_ok({"import", file, "--tokenizer", path("run"), "--out", path(kind)});
     expect_logits(*open_stored_model(path(kind), "best", 1).model, {2, 5, 9, 4, 4, 7, 3}, expected);
     EXPECT_FALSE(run_ok({"generate", path(kind), "--tokens", "5"}).empty());
+    run_ok({"train", "--resume", "--out", path(kind), "--data", path("text.txt"), "--steps", "2"});
   }
 }
 
