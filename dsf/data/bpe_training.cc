@@ -33,14 +33,17 @@ void check_limits(const TokenizerConfig& config) {
 /// keeps for itself in training: a line with one would be left out.
 class PlainRuns final : public sentencepiece::SentenceIterator {
  public:
-  explicit PlainRuns(std::string_view text) : text_(text) { PlainRuns::Next(); }
+  explicit PlainRuns(std::string_view text) : text_(text), tab_(text.find('\t')) {
+    PlainRuns::Next();
+  }
 
   bool done() const override { return run_.empty(); }
   void Next() override {
     run_.clear();
     while (run_.empty() && at_ < text_.size()) {
-      const std::string_view plain = text_.substr(at_, plain_length(text_, at_, Spaces::plain));
-      run_ = plain.substr(0, plain.find('\t'));
+      if (tab_ < at_) tab_ = text_.find('\t', at_);
+      const std::string_view before_tab = text_.substr(0, tab_);
+      run_ = before_tab.substr(at_, plain_length(before_tab, at_, Spaces::plain));
       at_ += std::max<std::size_t>(1, run_.size());
     }
   }
@@ -50,6 +53,7 @@ class PlainRuns final : public sentencepiece::SentenceIterator {
  private:
   std::string_view text_;
   std::size_t at_ = 0;
+  std::size_t tab_;  // the next one at or behind at_
   std::string run_;
 };
 

@@ -101,10 +101,17 @@ CorpusText make_up(const std::string& corpus, std::uint64_t seed) {
 }  // namespace
 
 CorpusText read_corpus(const DataConfig& config, std::uint64_t seed) {
-  if (is_made_up(config)) return make_up(config.corpus, seed);
+  if (is_made_up(config)) {
+    if (!config.valid.empty() || !config.test.empty()) {
+      throw ConfigError(
+          fmt::format("data.valid and data.test name files for a corpus that is a file; {} has "
+                      "splits of its own",
+                      config.corpus));
+    }
+    return make_up(config.corpus, seed);
+  }
   const CorpusFiles files = find_corpus_files(config);
-  std::error_code ignored;
-  const bool cut = !fs::is_directory(config.corpus, ignored);
+  const bool cut = is_cut(config);
   if (cut) check_cuts(config);
   const bool any_bytes = config.tokenizer == "byte";
   CorpusText text;

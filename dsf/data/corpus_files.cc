@@ -117,12 +117,16 @@ std::optional<std::uint64_t> add_file(const fs::path& file, Hasher& hasher) {
 
 bool is_made_up(const DataConfig& config) { return config.corpus.starts_with("synthetic:"); }
 
+bool is_cut(const DataConfig& config) {
+  std::error_code ignored;
+  return !fs::is_directory(config.corpus, ignored);
+}
+
 CorpusFiles find_corpus_files(const DataConfig& config) {
   if (config.corpus.empty()) {
     throw ConfigError("data.corpus is not set; name a directory, text files or synthetic:recall");
   }
-  std::error_code ignored;
-  if (fs::is_directory(config.corpus, ignored)) return files_of_directory(config);
+  if (!is_cut(config)) return files_of_directory(config);
   return {files_of_list(config.corpus, "data.corpus"), files_of_list(config.valid, "data.valid"),
           files_of_list(config.test, "data.test")};
 }
@@ -131,7 +135,9 @@ std::optional<CorpusIdentity> identify_corpus(const DataConfig& config) {
   if (is_made_up(config)) return std::nullopt;
   const CorpusFiles files = find_corpus_files(config);
   Hasher hasher;
-  add(fmt::format("{} {}", config.valid_fraction, config.test_fraction), hasher);
+  add(is_cut(config) ? fmt::format("{} {}", config.valid_fraction, config.test_fraction)
+                     : "as given",
+      hasher);
   CorpusIdentity identity;
   for (const auto* split : {&files.train, &files.valid, &files.test}) {
     add(fmt::format("{} files", split->size()), hasher);

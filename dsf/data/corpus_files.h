@@ -20,6 +20,9 @@ struct CorpusFiles {
 /// True for a language made up on the spot: there are no files.
 bool is_made_up(const DataConfig& config);
 
+/// True where the text comes as files, whose ends are cut off for the splits that have none.
+bool is_cut(const DataConfig& config);
+
 /// Throws ConfigError for keys that contradict each other, DataError for a directory without a
 /// corpus. Files that are named one by one need not exist.
 CorpusFiles find_corpus_files(const DataConfig& config);

@@ -21,8 +21,12 @@ namespace fs = std::filesystem;
 std::optional<Split> read_split(const fs::path& file, dim_t vocab) {
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return std::nullopt;
-  const auto mapped = std::make_shared<const MappedFile>(file);
-  return parse_split(mapped->contents(), vocab, mapped);
+  try {
+    const auto mapped = std::make_shared<const MappedFile>(file);
+    return parse_split(mapped->contents(), vocab, mapped);
+  } catch (const IoError&) {  // somebody else's, or removed just now
+    return std::nullopt;
+  }
 }
 
 std::unique_ptr<Tokenizer> read_tokenizer(const fs::path& file) {

@@ -17,11 +17,16 @@ constexpr std::string_view kSynthetic = "synthetic:";
 // "a.txt,b.txt" -> "/home/me/a.txt,/home/me/b.txt"
 std::string absolute_names(const std::string& names) {
   if (names.empty() || names.starts_with(kSynthetic)) return names;
+  std::error_code ignored;
+  const auto made_absolute = [](const std::filesystem::path& name) {
+    return std::filesystem::absolute(name).lexically_normal().string();
+  };
+  if (std::filesystem::exists(names, ignored)) return made_absolute(names);  // commas and all
   std::string absolute;
   for (std::size_t begin = 0; begin <= names.size();) {
     const std::size_t end = std::min(names.find(',', begin), names.size());
     if (begin > 0) absolute += ',';
-    absolute += std::filesystem::absolute(names.substr(begin, end - begin)).lexically_normal();
+    if (end > begin) absolute += made_absolute(names.substr(begin, end - begin));
     begin = end + 1;
   }
   return absolute;

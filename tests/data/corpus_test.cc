@@ -219,6 +219,13 @@ TEST(CorpusSynthetic, OptionsReachTheGenerator) {
   EXPECT_GT(lines_of(read("synthetic:recall").train), 0);
 }
 
+TEST(CorpusSynthetic, TakesNoFilesToValidateOrTestOn) {
+  DataConfig config;
+  config.corpus = "synthetic:recall";
+  config.valid = "valid.txt";
+  EXPECT_THROW(read_corpus(config, 1), ConfigError);
+}
+
 TEST(CorpusSynthetic, UnknownLanguageIsRefusedWithTheKnownOnes) {
   EXPECT_THAT(message_of<ConfigError>([] { read("synthetic:chess"); }),
               HasSubstr("synthetic:recall"));

@@ -95,6 +95,27 @@ TEST_F(TokenCacheOfACorpus, OtherTextTokenizerCutOrSplitIsAnotherEntry) {
   EXPECT_EQ(made_, 5);
 }
 
+// The same files, cut in one case and taken as they are in the other.
+TEST_F(TokenCacheOfACorpus, DirectoryAndItsFilesAreTwoCorpora) {
+  const TempDirectory directory;
+  const std::string train = directory.write("train.txt", text_);
+  const std::string valid = directory.write("valid.txt", small_text(20));
+  config_.corpus = directory.path();
+  split(tokenizer());
+  config_.corpus = train;
+  config_.valid = valid;
+  split(tokenizer());
+  EXPECT_EQ(made_, 2);
+}
+
+TEST_F(TokenCacheOfACorpus, EntryThatCannotBeMappedIsMadeAgain) {
+  split(tokenizer());
+  const fs::path entry = entries().front();
+  fs::resize_file(entry, 0);
+  split(tokenizer());
+  EXPECT_EQ(made_, 2);
+}
+
 TEST_F(TokenCacheOfACorpus, DamagedEntryIsMadeAgain) {
   const Split expected = split(tokenizer());
   const fs::path file = entries().at(0);
