@@ -14,6 +14,9 @@
 
 namespace dsf {
 
+/// More than any machine has.
+inline constexpr int kMostThreads = 4096;
+
 /// Threads used by parallel_for, the caller included. Default: the CPUs this process may run on.
 int thread_count();
 /// Takes effect from the next parallel_for on. Not to be called from inside a task. count >= 1.

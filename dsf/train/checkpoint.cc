@@ -132,9 +132,9 @@ void save_checkpoint(const fs::path& checkpoints, const RunIdentity& identity,
 }
 
 std::uint64_t checkpoint_bytes(LanguageModel& model, const TrainingState& state) {
-  std::uint64_t floats = 0;
-  for (const auto& tensors : {weight_tensors(model), moment_tensors(model.table(), state.adam),
-                              carried_tensors(state.carried)}) {
+  // The moments of all ranks, whatever part of them is here.
+  auto floats = 2 * static_cast<std::uint64_t>(model.table().parameter_count());
+  for (const auto& tensors : {weight_tensors(model), carried_tensors(state.carried)}) {
     for (const TensorToWrite& tensor : tensors) floats += tensor.values.size();
   }
   return floats * sizeof(float);
@@ -143,8 +143,13 @@ std::uint64_t checkpoint_bytes(LanguageModel& model, const TrainingState& state)
 CheckpointFiles files_in(const fs::path& directory) {
   return {directory, [directory](const char* name) -> std::optional<std::string> {
             const fs::path path = directory / name;
-            if (!fs::is_regular_file(path)) return std::nullopt;
-            return read_file(path);
+            std::error_code ignored;
+            if (!fs::is_regular_file(path, ignored)) return std::nullopt;
+            try {
+              return read_file(path);
+            } catch (const IoError& error) {  // a bad disk is damage like another
+              throw CheckpointError(error.what());
+            }
           }};
 }
 

@@ -17,7 +17,8 @@ namespace {
 // A value, or a list's elements, as a real number inside the range.
 bool in_range(double value, const FieldRange& range) {
   return std::isfinite(value) && value >= range.low && value <= range.high &&
-         !(range.low_excluded && value == range.low);
+         !(range.low_excluded && value == range.low) &&
+         !(range.high_excluded && value == range.high);
 }
 
 bool allowed(const Field& field, const std::string& value) {
@@ -41,7 +42,8 @@ std::string describe_bounds(const FieldRange& range) {
           ? ""
           : fmt::format(" {} {}", range.low_excluded ? "above" : "of at least", range.low);
   if (std::isinf(range.high)) return low;
-  return fmt::format("{}{} at most {}", low, low.empty() ? "" : " and", range.high);
+  return fmt::format("{}{} {} {}", low, low.empty() ? "" : " and",
+                     range.high_excluded ? "below" : "at most", range.high);
 }
 
 template <typename T>

@@ -25,6 +25,7 @@ struct FieldRange {
   double low;
   double high;
   bool low_excluded = false;
+  bool high_excluded = false;
 };
 
 /// What --resume may do with a key.

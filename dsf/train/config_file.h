@@ -27,9 +27,6 @@ std::vector<Assignment> read_config_file(const std::filesystem::path& path);
 /// The same of text that is at hand; `name` stands for the file in messages.
 std::vector<Assignment> parse_config(const std::string& text, const std::string& name);
 
-/// The same of a file's text, `origin` being its name.
-std::vector<Assignment> parse_config(const std::string& text, const std::string& origin);
-
 /// "section.key" and the text of its value. A string need not be quoted.
 Assignment parse_assignment(std::string_view name, std::string_view value, std::string origin);
 

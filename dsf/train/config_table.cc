@@ -4,6 +4,7 @@
 
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/feedback/feedback_registry.h"
+#include "dsf/kernels/parallel.h"
 #include "dsf/train/config_fields.h"
 
 namespace dsf {
@@ -15,9 +16,17 @@ constexpr FieldRange kFromZero = {0.0, kInfinity};
 constexpr FieldRange kFromOne = {1.0, kInfinity};
 constexpr FieldRange kAboveZero = {0.0, kInfinity, true};
 constexpr FieldRange kUnit = {0.0, 1.0};
+constexpr FieldRange kBelowOne = {0.0, 1.0, false, true};
 constexpr FieldRange kAboveZeroToOne = {0.0, 1.0, true};
-// A width or length beyond this is a slip of the finger, and its square still fits into 64 bits.
+// A number beyond these is a slip of the finger. The weights of the largest model still count less
+// than 2^63, and so do the largest batch's tokens and the steps of the most epochs.
 constexpr FieldRange kSize = {1.0, 1e9};
+constexpr FieldRange kSizeOrNone = {0.0, 1e9};
+constexpr FieldRange kWidth = {1.0, 1048576.0};
+constexpr FieldRange kDepth = {1.0, 65536.0};
+constexpr FieldRange kSteps = {0.0, 1e15};
+// Smaller ones are zero in f32.
+constexpr FieldRange kNormal = {1.2e-38, kInfinity};
 
 // The library's and those that the program has registered.
 std::vector<std::string> all_feedbacks() {
@@ -37,7 +46,7 @@ std::vector<Field> make_fields() {
        "PTB or WikiText directory, text file(s) separated by commas, or synthetic:recall"},
       {"data", "tokenizer", DSF_AT(data.tokenizer), kAny, {"word", "char", "byte", "bpe"}, fixed,
        "what a token is"},
-      {"data", "vocab", DSF_AT(data.vocab), kFromZero, {}, fixed,
+      {"data", "vocab", DSF_AT(data.vocab), kSizeOrNone, {}, fixed,
        "size of the vocabulary, specials included; 0: as many as the text has (bpe: up to 16000)"},
       {"data", "min_count", DSF_AT(data.min_count), kFromOne, {}, fixed,
        "tokens seen less often become <unk>"},
@@ -56,9 +65,9 @@ std::vector<Field> make_fields() {
 
       {"model", "mixer", DSF_AT(model.mixer), kAny, {"rnn", "gru", "lstm", "attention", "ema"},
        fixed, "what looks along time"},
-      {"model", "hidden", DSF_AT(model.hidden), kSize, {}, fixed,
+      {"model", "hidden", DSF_AT(model.hidden), kWidth, {}, fixed,
        "width of the model"},
-      {"model", "layers", DSF_AT(model.layers), kSize, {}, fixed,
+      {"model", "layers", DSF_AT(model.layers), kDepth, {}, fixed,
        "number of blocks"},
       {"model", "block", DSF_AT(model.block), kAny, {"plain", "transformer"}, fixed,
        "plain: x + Mixer(x); transformer: x + Proj(Mixer(LN(x))), then x + MLP(LN(x))"},
@@ -76,15 +85,16 @@ std::vector<Field> make_fields() {
       {"feedback", "range", DSF_AT(feedback.range), kUnit, {}, fixed,
        "dsf, learned, blocks, lowrank, orthogonal: [low, high] of the numbers drawn"},
       {"feedback", "scan", DSF_AT(feedback.scan), kAny,
-       {"auto", "fused", "serial", "blocked", "fft"}, fixed, "dsf, fitted, adaptive, learned: form of the reverse scan"},
+       {"auto", "fused", "serial", "blocked", "fft"}, fixed,
+       "dsf, fitted, adaptive, learned: form of the reverse scan"},
       {"feedback", "calibration", DSF_AT(feedback.calibration), kFromOne, {}, free,
        "fitted, adaptive, learned: first batches that go back exactly"},
       {"feedback", "refit_every", DSF_AT(feedback.refit_every), kFromOne, {}, free,
        "adaptive, learned: batches from one exact one to the next"},
 
-      {"train", "epochs", DSF_AT(train.epochs), kFromOne, {}, free,
+      {"train", "epochs", DSF_AT(train.epochs), kSize, {}, free,
        "passes through the corpus"},
-      {"train", "steps", DSF_AT(train.steps), kFromZero, {}, free,
+      {"train", "steps", DSF_AT(train.steps), kSteps, {}, free,
        "updates; 0: as many as the epochs have"},
       {"train", "batch", DSF_AT(train.batch), kSize, {}, fixed,
        "sequences in a batch"},
@@ -94,11 +104,11 @@ std::vector<Field> make_fields() {
        "adam: L2 inside the gradient; adamw: decoupled weight decay"},
       {"train", "weight_decay", DSF_AT(train.adam.weight_decay), kFromZero, {}, free,
        "pull of the weights towards zero"},
-      {"train", "beta1", DSF_AT(train.adam.beta1), kUnit, {}, free,
+      {"train", "beta1", DSF_AT(train.adam.beta1), kBelowOne, {}, free,
        "memory of the mean gradient"},
-      {"train", "beta2", DSF_AT(train.adam.beta2), kUnit, {}, free,
+      {"train", "beta2", DSF_AT(train.adam.beta2), kBelowOne, {}, free,
        "memory of its square"},
-      {"train", "epsilon", DSF_AT(train.adam.epsilon), kAboveZero, {}, free,
+      {"train", "epsilon", DSF_AT(train.adam.epsilon), kNormal, {}, free,
        "added to the root of the mean square"},
       {"train", "schedule", DSF_AT(train.schedule.kind), kAny, {"constant", "step", "cosine"}, free,
        "course of the learning rate"},
@@ -126,7 +136,7 @@ std::vector<Field> make_fields() {
        "also write TensorBoard event files, into RUN/tensorboard"},
       {"train", "seed", DSF_AT(train.seed), kFromZero, {}, fixed,
        "of initial weights, shuffling and diagonals"},
-      {"train", "threads", DSF_AT(train.threads), {0.0, 4096.0}, {}, free,
+      {"train", "threads", DSF_AT(train.threads), {0.0, kMostThreads}, {}, free,
        "of each rank; 0: the CPUs it may run on, shared among the ranks of the machine"},
       {"train", "precision", DSF_AT(train.precision), kAny, {"auto", "f32", "bf16"}, fixed,
        "of matrix products; auto: bf16 where the CPU is faster with it"},

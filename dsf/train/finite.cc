@@ -12,7 +12,9 @@ namespace dsf {
 namespace {
 
 std::string first_not_finite_moment(const ParameterTable& table, const AdamState& adam) {
-  if (adam.m.empty()) return "";
+  if (adam.m.size() != table.flat_size()) {  // none yet, or the part that a rank keeps
+    return all_finite(adam.m.span()) && all_finite(adam.v.span()) ? "" : "a moment of this rank";
+  }
   for (const ParameterInfo& parameter : table.entries()) {
     if (!all_finite(values_of(parameter, adam.m.span()))) return "m." + parameter.name;
     if (!all_finite(values_of(parameter, adam.v.span()))) return "v." + parameter.name;

@@ -72,7 +72,7 @@ Trainer::Trainer(const RunConfig& config, const Dataset& data, LanguageModel& mo
 void Trainer::load(const std::filesystem::path& checkpoint) {
   TrainingState loaded;
   const RunIdentity saved = load_checkpoint(checkpoint, loaded, model_);
-  if (saved.data_hash != identity_.data_hash) {
+  if (saved.data_hash != kUnknownText && saved.data_hash != identity_.data_hash) {
     throw UsageError(fmt::format(
         "data.corpus = \"{}\": its text is not the one that {} was trained on; give the "
         "original with --data, or start a new run",
@@ -147,16 +147,19 @@ RunSummary Trainer::run(TrainObserver& observer, const StopRequest& stop) {
   return result;
 }
 
-// The checkpoints that there will be at most at one time: the newest, the best, the one being
-// written. Those that are there already have their place.
+// The checkpoints that there will be at most at one time: the newest (as many as are kept, and as
+// the schedule still has), the best, the one being written. Those that are there already have their
+// place.
 void Trainer::require_space() {
   if (!ranks_.leads()) return;
   std::filesystem::path place = std::filesystem::absolute(paths_.root);
   while (!std::filesystem::exists(place)) place = place.parent_path();
   const std::uint64_t size = checkpoint_bytes(model_, state_);
   const auto most = static_cast<std::uint64_t>(config_.train.keep) + 2;
+  const auto to_come =
+      static_cast<std::uint64_t>(schedule_.most_checkpoints_after(state_.step)) + 1;
   const std::uint64_t there = list_checkpoints(paths_.checkpoints()).size();
-  const std::uint64_t needed = size * (most > there ? most - there : 1);
+  const std::uint64_t needed = size * std::min(most > there ? most - there : 1, to_come);
   const std::uint64_t free = free_bytes(place);
   if (free >= needed) return;
   constexpr std::uint64_t kMegabyte = 1'000'000;

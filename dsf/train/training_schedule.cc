@@ -1,5 +1,7 @@
 #include "dsf/train/training_schedule.h"
 
+#include <algorithm>
+
 namespace dsf {
 
 TrainingSchedule::TrainingSchedule(const TrainConfig& config, dim_t steps_per_epoch)
@@ -12,12 +14,18 @@ bool TrainingSchedule::log_on_schedule(dim_t step) const {
 }
 
 bool TrainingSchedule::evaluation_on_schedule(dim_t step) const {
-  return step % (config_.eval_every > 0 ? config_.eval_every : steps_per_epoch_) == 0;
+  return step % evaluation_interval() == 0;
 }
 
 bool TrainingSchedule::checkpoint_due(dim_t step) const {
   return evaluation_due(step) ||
          (config_.checkpoint_every > 0 && step % config_.checkpoint_every == 0);
+}
+
+dim_t TrainingSchedule::most_checkpoints_after(dim_t step) const {
+  const dim_t left = std::max<dim_t>(total_steps_ - step, 0);
+  const dim_t every = config_.checkpoint_every;
+  return left / evaluation_interval() + (every > 0 ? left / every : 0) + 1;
 }
 
 double TrainingSchedule::learning_rate(dim_t step) const {

@@ -23,6 +23,8 @@ class TrainingSchedule {
   bool evaluation_due(dim_t step) const { return finished(step) || evaluation_on_schedule(step); }
   /// After each evaluation, and every train.checkpoint_every steps.
   bool checkpoint_due(dim_t step) const;
+  /// How many checkpoints are due after `step`, or a few more.
+  dim_t most_checkpoints_after(dim_t step) const;
 
   /// Of the update that follows `step` updates.
   double learning_rate(dim_t step) const;
@@ -30,6 +32,10 @@ class TrainingSchedule {
   double epochs_done(dim_t step) const;
 
  private:
+  dim_t evaluation_interval() const {
+    return config_.eval_every > 0 ? config_.eval_every : steps_per_epoch_;
+  }
+
   TrainConfig config_;
   dim_t steps_per_epoch_;
   dim_t total_steps_;

@@ -141,7 +141,12 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"model.hidden=2.5", "a whole number"}, Wrong{"model.hidden=many", "a whole number"},
         Wrong{"model.hidden=", "a whole number"},
         Wrong{"model.hidden=99999999999999999999", "a whole number"},
-        Wrong{"model.skip=1", "true or false"},
+        Wrong{"model.hidden=1000000000", "at most 1048576"},
+        Wrong{"model.layers=1000000000", "at most 65536"},
+        Wrong{"data.vocab=1000000000000", "at most"}, Wrong{"train.beta1=1", "below 1"},
+        Wrong{"train.beta2=1", "below 1"}, Wrong{"train.epsilon=1e-40", "of at least 1.2e-38"},
+        Wrong{"train.epochs=9000000000000000000", "at most"},
+        Wrong{"train.steps=9000000000000000000", "at most"}, Wrong{"model.skip=1", "true or false"},
         Wrong{"model.mixer=gur", "one of: rnn, gru, lstm, attention, ema"},
         Wrong{"data.context=0", "of at least 1"}, Wrong{"data.vocab=-1", "of at least 0"},
         Wrong{"train.batch=0", "of at least 1"}, Wrong{"train.lr=0", "above 0"},
@@ -196,6 +201,18 @@ TEST(ConfigResolve, CorpusNamesBecomeAbsoluteAndSyntheticOnesStay) {
   resolve(config);
   EXPECT_EQ(config.data.corpus, "synthetic:recall:gap=4");
   EXPECT_NE(config.train.precision, "auto");
+}
+
+TEST(ConfigResolve, NameWithACommaIsThatOfAFileWhereThereIsOne) {
+  const TempDirectory directory;
+  const std::string name = directory.write("a,b.txt", "text\n");
+  RunConfig config = with_sets({});
+  config.data.corpus = name;
+  resolve(config);
+  resolve(config);  // as a run does that goes on
+  EXPECT_EQ(config.data.corpus, name);
+  config.data.corpus = "a.txt,";
+  EXPECT_NO_THROW(resolve(config));  // refused where the files are looked for
 }
 
 }  // namespace

@@ -61,5 +61,16 @@ TEST(TrainingSchedule, LearningRateFollowsTheEpochs) {
   EXPECT_DOUBLE_EQ(schedule.epochs_done(15), 1.5);
 }
 
+TEST(TrainingSchedule, CountsTheCheckpointsToCome) {
+  TrainConfig config;
+  config.steps = 17;
+  config.checkpoint_every = 5;
+  const TrainingSchedule schedule(config, 7);  // 5, 7, 10, 14, 15, 17
+  EXPECT_GE(schedule.most_checkpoints_after(0), 6);
+  EXPECT_LE(schedule.most_checkpoints_after(0), 7);
+  EXPECT_GE(schedule.most_checkpoints_after(16), 1);
+  EXPECT_LE(schedule.most_checkpoints_after(17), 1);
+}
+
 }  // namespace
 }  // namespace dsf
