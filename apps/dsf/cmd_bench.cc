@@ -154,7 +154,7 @@ void add_bench_command(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--threads", options->threads, "default: the CPUs this process may run on")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostThreads));
   command->add_flag("--json", options->json, "print one JSON object");
   command->callback([command, options] {
     if (options->benchmark != "scale") return run_bench(*command, *options);

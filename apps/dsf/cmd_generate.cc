@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include "dsf/base/error.h"
 #include "dsf/base/interrupt.h"
 #include "dsf/data/text_stream.h"
+#include "dsf/kernels/parallel.h"
 #include "dsf/train/generation.h"
 #include "dsf/train/stored_model.h"
 
@@ -43,8 +45,9 @@ std::string prompt_of(const GenerateOptions& options) {
 
 void show(std::string_view text) {
   if (text.empty()) return;
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw IoError("cannot write to standard output");
+  }
 }
 
 struct Generated {
@@ -132,6 +135,7 @@ void converse(const GenerateOptions& options, const StoredModel& stored) {
     TextStream stream(tokenizer);
     for (const token_t token : session.read(*line)) show(stream.push(token));
     last = end_line(options, tokenizer, sampler, rng, stream, session);
+    if (InterruptGuard::signal_seen() == SIGTERM) break;
   }
   if (lines.is_terminal()) show("\n");
 }
@@ -186,7 +190,7 @@ void add_generate_command(CLI::App& app) {
                    "that is whole")
       ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, kMostThreads));
   command->add_flag("--interactive", options->interactive,
                     "read lines, end each of them; the state is kept from line to line");
   command->add_flag("--json", options->json, "print one JSON object a text");

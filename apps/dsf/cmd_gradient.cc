@@ -13,6 +13,7 @@
 #include "dsf/experiment/gradient_course.h"
 #include "dsf/experiment/gradient_lags.h"
 #include "dsf/experiment/step_time.h"
+#include "dsf/kernels/parallel.h"
 #include "dsf/train/config_file.h"
 #include "dsf/train/run_directory.h"
 #include "dsf/train/stored_model.h"
@@ -31,6 +32,7 @@ struct GradientOptions {
   dim_t every = 100;
   std::string out;
   dim_t threads = 0;
+  bool force = false;
   bool json = false;
 };
 
@@ -61,7 +63,7 @@ Subject open_config(const GradientOptions& options) {
   for (const std::string& text : options.sets) assignments.push_back(parse_assignment(text));
   RunConfig config = with_assignments(RunConfig(), assignments);
   if (config.data.corpus.empty()) throw UsageError("no text: give --data");
-  config.train.threads = options.threads;
+  if (options.threads > 0) config.train.threads = options.threads;
   if (options.steps > 0) config.train.steps = options.steps;
   resolve(config);
   apply_threads(config.train);
@@ -174,7 +176,20 @@ void write_figures(const GradientOptions& options, const Subject& subject, Findi
   }
 }
 
+// Before anything is computed.
+void check_out(const GradientOptions& options) {
+  if (options.force || !std::filesystem::is_directory(options.out)) return;
+  for (const auto& entry : std::filesystem::directory_iterator(options.out)) {
+    if (entry.path().extension() != ".svg") continue;
+    throw UsageError(
+        fmt::format("{} exists; --force replaces the figures, --out chooses another "
+                    "directory",
+                    entry.path().string()));
+  }
+}
+
 void run_gradient(const GradientOptions& options) {
+  check_out(options);
   const bool is_run = is_run_directory(options.source);
   if (!is_run && !std::filesystem::is_regular_file(options.source)) {
     throw UsageError(
@@ -233,7 +248,8 @@ void add_gradient_command(CLI::App& app) {
   command->add_option("--out", options->out,
                       "directory for figures: cosine against cost, over lags, along training");
   command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, kMostThreads));
+  command->add_flag("--force", options->force, "replace the figures in --out");
   command->add_flag("--json", options->json, "print one JSON object");
   command->callback([options] { run_gradient(*options); });
 }

@@ -253,7 +253,7 @@ void add_reproduce_command(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, kMostThreads));
   command->add_option("--set", options->settings, "overrides a setting of all runs")
       ->option_text("SECTION.KEY=VALUE")
       ->expected(1)

@@ -49,7 +49,7 @@ void run_runs(const RunsOptions& options) {
   for (const fs::path& path : find_runs(options.directory)) {
     try {
       runs.push_back(read_run_record(path.lexically_normal()));
-    } catch (const ConfigError& error) {  // one damaged run does not hide the others
+    } catch (const Error& error) {  // one damaged run does not hide the others
       log_warning(error.what());
     }
   }

@@ -72,7 +72,8 @@ std::vector<token_t> read_ids() {
   for (std::string word; std::cin >> word;) {
     token_t id = 0;
     const char* const end = word.data() + word.size();
-    if (std::from_chars(word.data(), end, id).ptr != end) {
+    const auto [stop, error] = std::from_chars(word.data(), end, id);
+    if (error != std::errc() || stop != end) {
       throw UsageError(fmt::format("\"{}\" is no token id; expected whole numbers", word));
     }
     ids.push_back(id);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
@@ -94,7 +95,12 @@ int parse_and_run(int argc, char** argv) {
 
 int run_program(int argc, char** argv) {
   try {
-    return parse_and_run(argc, argv);
+    const int code = parse_and_run(argc, argv);
+    // Nobody looks at the stream after main has returned.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw IoError("cannot write to standard output");
+    }
+    return code;
   } catch (const Error& error) {
     log_error(error.what());
     return error.exit_code();

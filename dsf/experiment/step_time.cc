@@ -4,11 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "dsf/base/cpu_info.h"
 #include "dsf/base/file.h"
+#include "dsf/base/hash.h"
 #include "dsf/base/log.h"
 #include "dsf/experiment/bench_training_step.h"
 #include "dsf/experiment/gradient_comparison.h"
 #include "dsf/feedback/feedback_method.h"
+#include "dsf/kernels/parallel.h"
+#include "dsf/train/config_file.h"
 
 namespace dsf {
 namespace {
@@ -62,12 +66,23 @@ class StepRace {
   TokenBatch batch_;
 };
 
-std::map<std::string, double> read_times(const std::filesystem::path& file) {
+/// What a step's time depends on, besides the method: the model with its batches, and the machine.
+std::string conditions_of(RunConfig config) {
+  config.feedback.method = kReference;
+  config.train.seed = 1;
+  return fmt::format("model {}, {}, {} threads", to_hex(fixed_part_hash(config)), cpu_name(),
+                     thread_count());
+}
+
+/// Times taken under other conditions, or that are not ours, are measured again.
+std::map<std::string, double> read_times(const std::filesystem::path& file,
+                                         const std::string& conditions) {
   if (!std::filesystem::exists(file)) return {};
   const json stored = json::parse(read_file(file), nullptr, false);
   std::map<std::string, double> times;
-  if (!stored.is_object()) return times;  // not ours: measured again
-  for (const auto& [method, value] : stored.items()) {
+  if (!stored.is_object() || stored.value("conditions", json()) != conditions) return times;
+  const json known = stored.value("times", json::object());
+  for (const auto& [method, value] : known.items()) {
     if (value.is_number()) times[method] = value.get<double>();
   }
   return times;
@@ -79,7 +94,9 @@ std::map<std::string, double> relative_step_times(const RunConfig& config,
                                                   const std::vector<std::string>& methods,
                                                   const std::filesystem::path& file,
                                                   const std::function<bool()>& stop) {
-  std::map<std::string, double> times = read_times(file);
+  apply_threads(config.train);
+  const std::string conditions = conditions_of(config);
+  std::map<std::string, double> times = read_times(file, conditions);
   times[kReference] = 1.0;
   std::vector<std::string> missing;
   for (const std::string& method : methods) {
@@ -87,7 +104,6 @@ std::map<std::string, double> relative_step_times(const RunConfig& config,
   }
   if (missing.empty() || stop()) return times;
 
-  apply_threads(config.train);
   const Dataset data = load_dataset(config.data, static_cast<std::uint64_t>(config.train.seed));
   StepRace race(config, data);
   for (const std::string& method : missing) {
@@ -95,7 +111,7 @@ std::map<std::string, double> relative_step_times(const RunConfig& config,
     log_info(fmt::format("step time of {} beside {}: {}", method, kReference,
                          file.parent_path().string()));
     times[method] = race.relative_time(method);
-    replace_file(file, json(times).dump(2) + "\n");
+    replace_file(file, json({{"conditions", conditions}, {"times", times}}).dump(2) + "\n");
   }
   return times;
 }

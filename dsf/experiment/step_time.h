@@ -15,7 +15,8 @@ namespace dsf {
 /// models in memory at a time, and the ratio is of medians. What `adaptive` and `learned` spend on
 /// their exact batches is spread over the batches in between.
 ///
-/// Ratios in `file` are taken from there; what is measured is added to it. Measures nothing more
+/// Ratios in `file` are taken from there, if they are of the same model, CPU and number of threads;
+/// what is measured is added to it. Measures nothing more
 /// once `stop` returns true, and leaves out what is missing.
 std::map<std::string, double> relative_step_times(const RunConfig& config,
                                                   const std::vector<std::string>& methods,

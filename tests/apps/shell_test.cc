@@ -146,6 +146,11 @@ TEST(Version, IsToldByEveryCommand) {
   }
 }
 
+TEST(StandardOutput, ThatCannotBeWrittenIsAFailure) {
+  EXPECT_THAT(output_of("'" + dsf_program() + "' info > /dev/full", 1),
+              HasSubstr("standard output"));
+}
+
 TEST(Colours, AreForTerminalsWhereNobodyMinds) {
   if (std::system("command -v script > /dev/null") != 0) GTEST_SKIP() << "script is not installed";
   const std::string wrong = "\"'" + dsf_program() + "' eval /nonexistent\"";

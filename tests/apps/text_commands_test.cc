@@ -55,6 +55,14 @@ TEST_F(TextCommands, WhatIsEncodedIsDecoded) {
   EXPECT_EQ(run_ok(decode), text);
 }
 
+TEST_F(TextCommands, IdsThatAreTooLargeAreRefused) {
+  train_tokenizer();
+  directory_.write("ids.txt", "99999999999 5\n");
+  const std::string decode = "'" + dsf_program() + "' tokenizer decode '" + path("t.json") +
+                             "' < '" + path("ids.txt") + "' > /dev/null 2>&1";
+  EXPECT_EQ(WEXITSTATUS(std::system(decode.c_str())), 2);
+}
+
 TEST_F(TextCommands, ATokenizerIsNotReplacedUnasked) {
   train_tokenizer();
   const Words again = {"tokenizer", "train", "--data", path("text.txt"), "--out", path("t.json")};

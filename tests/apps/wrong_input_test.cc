@@ -101,6 +101,15 @@ TEST_F(WrongInput, OutIsMissingOrAFile) {
                  HasSubstr("not a directory"));
 }
 
+TEST_F(WrongInput, OutBelowAFile) {
+  expect_refused({"train", "--data", path("text.txt"), "--out", path("text.txt/run")},
+                 HasSubstr("is not a directory"));
+}
+
+TEST_F(WrongInput, EmptyNameInAListOfFiles) {
+  expect_refused(train({"--data", path("text.txt") + ","}), HasSubstr("empty file name"));
+}
+
 TEST_F(WrongInput, UnknownCommandOrFlag) {
   expect_refused({"trian"}, HasSubstr("did you mean \"train\""));
   expect_refused({"train", "--outt", "x"},
@@ -157,6 +166,22 @@ TEST_F(WrongInputToARun, ResumeOnOtherText) {
   directory_.write("other.txt", small_text(60, 99));
   expect_refused({"train", "--resume", "--out", path("run"), "--data", path("other.txt")},
                  HasSubstr("data.corpus"));
+}
+
+TEST_F(WrongInputToARun, EvalOfATextThatIsTooShortKeepsTheOldTable) {
+  directory_.write("empty.txt", "");
+  directory_.write("table.csv", "of yesterday");
+  expect_refused({"eval", path("run"), "--text", path("empty.txt"), "--per-token",
+                  path("table.csv"), "--force"},
+                 HasSubstr("empty.txt"));
+}
+
+TEST_F(WrongInputToARun, ExportOverItsOwnConfiguration) {
+  expect_refused({"export", path("run"), "--out", path("config.json")}, HasSubstr("config.json"));
+}
+
+TEST_F(WrongInputToARun, MoreThreadsThanAnyMachineHas) {
+  expect_refused({"eval", path("run"), "--threads", "3000000000"}, HasSubstr("--threads"));
 }
 
 TEST_F(WrongInputToARun, EvalOfAnUnknownSplit) {

@@ -120,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view contents = as_text(data + 1, size - 1);
   const std::size_t file = data[0] % (kTensorFiles.size() + 2);
   // A whole checkpoint takes ten times as long as the file that is not as it should be.
-  constexpr std::uint64_t kOneIn = 16;
+  constexpr std::uint64_t kOneIn = 64;
   const bool whole = hash_bytes(contents) % kOneIn == 0;
   if (file < kTensorFiles.size()) {
     whole ? checkpoint.load_with_tensors(file, contents) : checkpoint.read_tensors(file, contents);
