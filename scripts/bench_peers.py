@@ -4,15 +4,17 @@
     scripts/bench_peers.py [--dsf build/dsf] [--rounds N] [--precision f32,bf16] [--json]
 
 PyTorch runs (a) nn.GRU with autograd and (b) DSF as a PyTorch user would write it; on full blocks
-(128 x 64 tokens) and on sentences of unequal length (padded there, packed in dsf). It gets its best
-chance: first the environment is tuned, for each precision, one variable after the other; then the
-best setting, PyTorch as Debian ships it, and dsf take turns, every contestant once a round, each in
-a process of its own. Medians over the rounds; ratios are of tokens a second, same precision.
+(128 x 64 tokens) and on sentences of unequal length, both padded and as a PackedSequence (dsf packs
+them). It gets its best chance: first the environment is tuned, for each precision, one variable
+after the other; then the best setting, PyTorch as Debian ships it, and dsf take turns, every
+contestant once a round, each in a process of its own. Medians over the rounds; ratios are of tokens
+a second, same precision, to PyTorch's best.
 
 Needs Debian's python3-torch (make bench-peers installs it), hence Debian's own python3.
 """
 
 import argparse
+import functools
 import json
 import os
 import random
@@ -26,13 +28,29 @@ VOCAB, HIDDEN, LAYERS, BATCH, STEPS = 10000, 256, 3, 128, 64
 SENTENCES = 16 * BATCH
 WORKER_TIMEOUT = 300  # seconds; bf16 without AVX-512 can take minutes a step
 MODELS = ("autograd", "dsf")
+PACKED = " packed"  # ends the names of contestants that get sentences as a PackedSequence
 
 # --- the worker: one PyTorch process -------------------------------------------------------------
 
 
 def make_model(torch, kind):
-    """Embedding -> x + GRU(x), three times -> head; `kind` says how gradients go back in time."""
+    """Embedding -> x + GRU(x), three times -> head; `kind` says how gradients go back in time. Rows
+    are flat, step after step: step t has the first sizes[t] sequences of its batch."""
     nn = torch.nn
+    pack = nn.utils.rnn.PackedSequence
+
+    def run_gru(gru, x, sizes, packed):
+        if packed:
+            return gru(pack(x, sizes))[0].data
+        return gru(x.reshape(len(sizes), -1, HIDDEN))[0].reshape(-1, HIDDEN)
+
+    def predecessors(sizes):
+        """For each step but the first: its first row, the row before that in time, their number."""
+        counts, places, begin = sizes.tolist(), [], 0
+        for before, count in zip(counts, counts[1:]):
+            places.append((begin + before, begin, count))
+            begin += before
+        return places
 
     class DsfGru(nn.Module):
         """States without a graph; then all steps at once, each from its detached predecessor, with
@@ -46,23 +64,24 @@ def make_model(torch, kind):
                 setattr(self.cell, name, getattr(self.gru, name + "_l0"))
             self.register_buffer("diagonal", torch.rand(HIDDEN))
 
-        def forward(self, x):
+        def forward(self, x, sizes, packed):
+            places = predecessors(sizes)
             with torch.no_grad():
-                states = self.gru(x)[0]
-                previous = torch.cat([torch.zeros_like(states[:1]), states[:-1]])
-            steps, batch, width = x.shape
-            h = self.cell(x.reshape(-1, width), previous.reshape(-1, width).to(x.dtype))
+                states = run_gru(self.gru, x, sizes, packed)
+                first = torch.zeros_like(states[:int(sizes[0])])
+                previous = torch.cat([first] + [states[i:i + count] for _, i, count in places])
+            h = self.cell(x, previous.to(x.dtype))
 
             def feedback(e):
-                g = e.reshape(steps, batch, width).clone()
+                g = e.clone()
                 diagonal = self.diagonal.to(g.dtype)
-                for t in range(steps - 2, -1, -1):
-                    g[t].addcmul_(g[t + 1], diagonal)
-                return g.reshape(-1, width)
+                for row, before, count in reversed(places):
+                    g[before:before + count].addcmul_(g[row:row + count], diagonal)
+                return g
 
             if h.requires_grad:
                 h.register_hook(feedback)
-            return h.reshape(steps, batch, width)
+            return h
 
     class Model(nn.Module):
         def __init__(self):
@@ -72,25 +91,32 @@ def make_model(torch, kind):
                 DsfGru() if kind == "dsf" else nn.GRU(HIDDEN, HIDDEN) for _ in range(LAYERS))
             self.head = nn.Linear(HIDDEN, VOCAB)
 
-        def forward(self, tokens):
+        def forward(self, tokens, sizes, packed):
             x = self.embedding(tokens)
             for layer in self.layers:
-                y = layer(x)
-                x = x + (y if kind == "dsf" else y[0])
+                run = layer if kind == "dsf" else functools.partial(run_gru, layer)
+                x = x + run(x, sizes, packed)
             return self.head(x)
 
     return Model()
 
 
-def padded_batches(torch, lengths):
-    """Random tokens [longest, B] a batch; the targets of the padding are ignored."""
+def make_batches(torch, lengths, packed):
+    """Rows of random tokens, their targets, and the rows of each step. Where sentences are padded,
+    the targets of the padding are ignored; packed, there is none."""
+    pack = torch.nn.utils.rnn.pack_padded_sequence
     batches = []
     for begin in range(0, len(lengths), BATCH):
-        group = torch.tensor(lengths[begin:begin + BATCH])
-        shape = (int(group.max()), len(group))
+        group = torch.tensor(sorted(lengths[begin:begin + BATCH], reverse=True))
+        shape = (int(group[0]), len(group))
         inputs, targets = torch.randint(VOCAB, shape), torch.randint(VOCAB, shape)
-        targets[torch.arange(shape[0])[:, None] >= group[None, :]] = -100
-        batches.append((inputs, targets))
+        if packed:
+            rows = pack(inputs, group)
+            batches.append((rows.data, pack(targets, group).data, rows.batch_sizes))
+        else:
+            targets[torch.arange(shape[0])[:, None] >= group[None, :]] = -100
+            sizes = torch.full((shape[0],), len(group))
+            batches.append((inputs.reshape(-1), targets.reshape(-1), sizes))
     return batches
 
 
@@ -103,13 +129,13 @@ def work(spec):
     torch.manual_seed(1)
     model = make_model(torch, spec["model"])
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-4, foreach=True)
-    batches = padded_batches(torch, spec["lengths"])
+    batches = make_batches(torch, spec["lengths"], spec["packed"])
     autocast = torch.autocast("cpu", dtype=torch.bfloat16, enabled=spec["precision"] == "bf16")
 
-    def train(inputs, targets):
+    def train(inputs, targets, sizes):
         with autocast:
-            logits = model(inputs)
-            loss = torch.nn.functional.cross_entropy(logits.reshape(-1, VOCAB), targets.reshape(-1))
+            logits = model(inputs, sizes, spec["packed"])
+            loss = torch.nn.functional.cross_entropy(logits, targets)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
@@ -117,8 +143,8 @@ def work(spec):
     seconds = []
     for _ in range(1 + spec["runs"]):
         begin = time.perf_counter()
-        for inputs, targets in batches:
-            train(inputs, targets)
+        for batch in batches:
+            train(*batch)
         seconds.append(time.perf_counter() - begin)
     print(json.dumps({"seconds": seconds[1:], "torch": torch.__version__}))
 
@@ -146,10 +172,10 @@ def tuning_axes():
             [{"LD_LIBRARY_PATH": openmp_blas}] if os.path.isdir(openmp_blas) else []]
 
 
-def run_worker(model, precision, lengths, environment, threads, runs):
+def run_worker(model, precision, lengths, environment, threads, runs, packed=False):
     """Seconds of each pass, or None where PyTorch does not finish in time."""
     spec = {"model": model, "precision": precision, "lengths": lengths, "threads": threads,
-            "runs": runs}
+            "runs": runs, "packed": packed}
     command = [sys.executable, os.path.abspath(__file__), "--worker", json.dumps(spec)]
     try:
         done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True,
@@ -219,9 +245,9 @@ class Race:
         return statistics.median(self.rates[key]) if key in self.rates else None
 
 
-def add_torch(race, who, model, precision, workload, lengths, environment, threads):
+def add_torch(race, who, model, precision, workload, lengths, environment, threads, packed=False):
     def run(race):
-        seconds = run_worker(model, precision, lengths, environment, threads, 3)
+        seconds = run_worker(model, precision, lengths, environment, threads, 3, packed)
         if seconds:
             race.note((who, workload, precision), sum(lengths) / statistics.median(seconds))
 
@@ -261,7 +287,8 @@ def collect(race, precisions):
     ratios = []
     for precision in precisions:
         for workload in ("blocks", "sentences"):
-            theirs = [race.median(("torch " + model, workload, precision)) for model in MODELS]
+            theirs = [race.median(("torch " + model + form, workload, precision))
+                      for model in MODELS for form in ("", PACKED)]
             theirs = [rate for rate in theirs if rate]
             for method in ("bptt", "dsf"):
                 ours = race.median(("dsf " + method, workload, precision))
@@ -279,9 +306,9 @@ def collect(race, precisions):
 
 
 def print_tables(results, ratios):
-    print(f"{'contestant':<18} {'workload':<10} {'precision':<10} {'tokens/s':>10} {'best':>10}")
+    print(f"{'contestant':<22} {'workload':<10} {'precision':<10} {'tokens/s':>10} {'best':>10}")
     for r in results:
-        print(f"{r['contestant']:<18} {r['workload']:<10} {r['precision']:<10} "
+        print(f"{r['contestant']:<22} {r['workload']:<10} {r['precision']:<10} "
               f"{r['tokens_per_second']:>10.0f} {r['tokens_per_second_best']:>10.0f}")
     print()
     for r in ratios:
@@ -320,6 +347,8 @@ def main():
                     for workload, lengths in (("blocks", blocks), ("sentences", sentences)):
                         add_torch(race, "torch " + model, model, precision, workload, lengths,
                                   settings[precision], options.threads)
+                    add_torch(race, "torch " + model + PACKED, model, precision, "sentences",
+                              sentences, settings[precision], options.threads, packed=True)
             add_dsf(race, options.dsf, precision, lengths_file.name)
         race.run(options.rounds)
 
