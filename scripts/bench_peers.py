@@ -254,8 +254,9 @@ def add_torch(race, who, model, precision, workload, lengths, environment, threa
     race.add(run)
 
 
-def add_dsf(race, program, precision, lengths_file):
-    common = ["--only", "ptb_3L256", "--precision", precision, "--method", "bptt,dsf"]
+def add_dsf(race, program, precision, lengths_file, threads):
+    common = ["--only", "ptb_3L256", "--precision", precision, "--method", "bptt,dsf",
+              "--threads", str(threads)]
 
     def run(race):
         for result in run_dsf(program, ["step", *common, "--seconds", "60"]):
@@ -349,7 +350,7 @@ def main():
                                   settings[precision], options.threads)
                     add_torch(race, "torch " + model + PACKED, model, precision, "sentences",
                               sentences, settings[precision], options.threads, packed=True)
-            add_dsf(race, options.dsf, precision, lengths_file.name)
+            add_dsf(race, options.dsf, precision, lengths_file.name, options.threads)
         race.run(options.rounds)
 
     results, ratios = collect(race, precisions)
