@@ -27,6 +27,8 @@ struct Shape {
 
 constexpr dim_t kWikiContext = 256;
 constexpr dim_t kTreebankContext = 64;
+constexpr dim_t kQuickSteps = 1000;
+constexpr dim_t kQuickEvaluations = 5;
 
 std::vector<std::string> shape_settings(const Shape& shape, Scale scale, dim_t shrunk_context) {
   const dim_t hidden = scale == Scale::full ? shape.hidden : shape.hidden / kQuickShrink;
@@ -41,6 +43,14 @@ std::vector<std::string> joined(std::vector<std::string> first,
   return first;
 }
 
+// The same tokens for every context, as epochs are at full scale.
+std::vector<std::string> quick_wikitext(dim_t context) {
+  const dim_t steps = kQuickSteps * kWikiContext / context;
+  return {"data.vocab=2000", "train.batch=32", "train.lr=3e-3",
+          fmt::format("train.steps={}", steps),
+          fmt::format("train.eval_every={}", steps / kQuickEvaluations)};
+}
+
 // The appendix's table of hyperparameters, right column.
 PaperModel wikitext(const Shape& shape, double x, Numbers paper, Scale scale,
                     std::vector<std::string> methods = kAllMethods) {
@@ -51,8 +61,7 @@ PaperModel wikitext(const Shape& shape, double x, Numbers paper, Scale scale,
   const std::vector<std::string> sized =
       scale == Scale::full
           ? std::vector<std::string>{"data.vocab=16000", "train.batch=128", "train.epochs=5"}
-          : std::vector<std::string>{"data.vocab=2000", "train.batch=32", "train.lr=3e-3",
-                                     "train.steps=1000", "train.eval_every=500"};
+          : quick_wikitext(shape.context);
   std::string name = fmt::format("{}_{}L{}", shape.mixer, shape.layers, shape.hidden);
   if (shape.context != kWikiContext) name += fmt::format("_T{}", shape.context);
   return {std::move(name), x,

@@ -28,7 +28,7 @@ struct PaperExperiment {
 };
 
 /// full: the paper's own settings. quick: an eighth of the width and context, 2,000 pieces, a
-/// thousand steps.
+/// thousand steps; the models of a longer context take fewer, over as many tokens.
 enum class Scale { quick, full };
 
 std::vector<std::string> paper_experiment_names();

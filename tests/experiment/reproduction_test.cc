@@ -51,6 +51,22 @@ TEST(PaperExperiments, QuickScaleIsAccepted) {
   }
 }
 
+// A longer context must not win by having seen more text.
+TEST(PaperExperiments, ContextsAreTrainedOnEquallyManyTokensAtQuickScale) {
+  const auto models = paper_experiment("length", Scale::quick).models;
+  const RunConfig first = config_of(models.front());
+  const auto tokens = [](const RunConfig& config, dim_t steps) {
+    return steps * config.train.batch * config.data.context;
+  };
+  for (const PaperModel& model : models) {
+    const RunConfig config = config_of(model);
+    EXPECT_EQ(tokens(config, config.train.steps), tokens(first, first.train.steps)) << model.name;
+    EXPECT_EQ(tokens(config, config.train.eval_every), tokens(first, first.train.eval_every))
+        << model.name;
+  }
+  EXPECT_GT(config_of(models.back()).data.context, first.data.context);
+}
+
 TEST(PaperExperiments, UnknownNameIsRefusedWithTheNearest) {
   try {
     paper_experiment("dept", Scale::quick);
