@@ -60,7 +60,10 @@ std::string percent(const std::optional<double>& value) {
 
 ordered_json statistics_json(const std::optional<Statistics>& value) {
   if (!value) return {};
-  return {{"mean", value->mean}, {"deviation", value->deviation}};
+  return {{"mean", value->mean},
+          {"deviation", value->deviation},
+          {"runs", value->count},
+          {"seeds", value->wanted}};
 }
 
 /// The rows of one model.
@@ -85,7 +88,7 @@ std::vector<FeedbackRow> rows_of(const Reproduction& reproduction, const ModelRu
       const auto test = test_perplexity(run.root, config.train.threads, stop);
       if (test) tests.push_back(*test);
     }
-    row.test = statistics_of(tests);
+    row.test = statistics_of(tests, runs.seeds);
     if (times.contains(runs.method)) row.step_time = times.at(runs.method);
     if (runs.method == "bptt") exact = row;
     rows.push_back(std::move(row));

@@ -83,7 +83,7 @@ class GridTrainer {
       : reproduction_(reproduction), stop_(stop) {}
 
   MethodRuns train_method(const PaperModel& model, const std::string& method) {
-    MethodRuns result{method, {}, {}, {}};
+    MethodRuns result{method, reproduction_.seeds, {}, {}, {}};
     std::optional<FinishedRun> first;
     if (model.rates.empty() || rate_is_given()) {
       first = finish(grid_run(reproduction_, model, method, {}, 1));
@@ -197,11 +197,13 @@ std::vector<Assignment> settings_of(const Reproduction& reproduction, const Pape
 
 std::optional<Statistics> ModelRuns::perplexity(const std::string& method) const {
   std::vector<double> values;
+  dim_t wanted = 0;
   for (const MethodRuns& runs : methods) {
     if (runs.method != method) continue;
     for (const FinishedRun& run : runs.runs) values.push_back(run.best_perplexity);
+    wanted += runs.seeds;
   }
-  return statistics_of(values);
+  return statistics_of(values, wanted);
 }
 
 std::optional<FinishedRun> read_finished_run(const fs::path& root) {
@@ -281,6 +283,7 @@ std::string reproduction_json(const PaperExperiment& experiment,
       row[runs.method] = {
           {"perplexity", or_null(mean_of(model, runs.method))},
           {"deviation", statistics ? nlohmann::ordered_json(statistics->deviation) : nullptr},
+          {"seeds", runs.seeds},
           {"runs", perplexities},
           {"paper", or_null(paper_of(model, runs.method))}};
     }

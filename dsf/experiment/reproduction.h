@@ -49,6 +49,7 @@ std::optional<FinishedRun> read_finished_run(const std::filesystem::path& root);
 /// The runs of a model by one method, one a seed.
 struct MethodRuns {
   std::string method;
+  dim_t seeds = 1;                       ///< runs that were wanted
   std::vector<FinishedRun> runs;         ///< fewer than seeds where they diverged or were stopped
   std::optional<double> rate = {};       ///< chosen, where there was a choice
   std::map<double, double> tuning = {};  ///< best perplexity of seed 1 by learning rate

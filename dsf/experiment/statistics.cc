@@ -7,10 +7,12 @@
 
 namespace dsf {
 
-std::optional<Statistics> statistics_of(const std::vector<double>& values) {
+std::optional<Statistics> statistics_of(const std::vector<double>& values, dim_t wanted) {
   if (values.empty()) return std::nullopt;
   const auto count = static_cast<double>(values.size());
   Statistics s;
+  s.count = static_cast<dim_t>(values.size());
+  s.wanted = wanted;
   for (const double value : values) s.mean += value / count;
   double squares = 0.0;
   for (const double value : values) squares += (value - s.mean) * (value - s.mean);
@@ -24,8 +26,12 @@ std::string cell(const std::optional<double>& value, int digits) {
 
 std::string cell(const std::optional<Statistics>& value) {
   if (!value) return "-";
-  if (value->deviation == 0.0) return cell(std::optional(value->mean), 2);
-  return fmt::format("{:.2f} ± {:.2f}", value->mean, value->deviation);
+  std::string text = cell(std::optional(value->mean), 2);
+  if (value->deviation != 0.0) text += fmt::format(" ± {:.2f}", value->deviation);
+  if (value->count < value->wanted) {
+    text += fmt::format(" ({} of {})", value->count, value->wanted);
+  }
+  return text;
 }
 
 nlohmann::ordered_json or_null(const std::optional<double>& value) {

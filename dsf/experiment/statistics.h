@@ -7,17 +7,22 @@
 #include <string>
 #include <vector>
 
+#include "dsf/base/dim.h"
+
 namespace dsf {
 
 struct Statistics {
   double mean = 0.0;
   double deviation = 0.0;  ///< of a single value (n - 1); 0 for one value
+  dim_t count = 0;         ///< of values
+  dim_t wanted = 0;        ///< more than `count` where runs diverged or were stopped
 };
 
 /// Nothing where there is no value.
-std::optional<Statistics> statistics_of(const std::vector<double>& values);
+std::optional<Statistics> statistics_of(const std::vector<double>& values, dim_t wanted);
 
-/// "12.34", "12.34 ± 0.05" where there are several values, "-" where there is none.
+/// "12.34", "12.34 ± 0.05" where there are several values, "12.34 (1 of 3)" where there are fewer
+/// than wanted, "-" where there is none.
 std::string cell(const std::optional<Statistics>& value);
 std::string cell(const std::optional<double>& value, int digits);
 

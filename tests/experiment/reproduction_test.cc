@@ -118,6 +118,27 @@ TEST_F(TinyGrid, TableAndJsonHaveOursBesideThePapers) {
   EXPECT_EQ(reproduction_figure(reproduction_.experiment, models).curves.size(), 3U);
 }
 
+ModelRuns runs_of(const std::vector<double>& perplexities, dim_t seeds) {
+  MethodRuns runs{"bptt", seeds, {}, {}, {}};
+  for (const double perplexity : perplexities) {
+    runs.runs.emplace_back().best_perplexity = perplexity;
+  }
+  return {PaperModel{"model", 0.0, {}, {"bptt"}, {}}, {std::move(runs)}};
+}
+
+TEST(Reproduction, SaysHowManySeedsAreLeft) {
+  const auto text = [](const std::vector<double>& perplexities) {
+    return reproduction_table({runs_of(perplexities, 3)}).rows()[0][2];
+  };
+  EXPECT_EQ(text({10.0, 11.0, 12.0}), "11.00 ± 1.00");
+  EXPECT_EQ(text({10.0, 12.0}), "11.00 ± 1.41 (2 of 3)");
+  EXPECT_EQ(text({10.0}), "10.00 (1 of 3)");
+  EXPECT_EQ(text({}), "-");
+  const json report = json::parse(reproduction_json(PaperExperiment{}, {runs_of({10.0, 12.0}, 3)}));
+  EXPECT_EQ(report["models"][0]["bptt"]["seeds"], 3);
+  EXPECT_EQ(report["models"][0]["bptt"]["runs"].size(), 2U);
+}
+
 TEST_F(TinyGrid, FinishedRunsAreReadBackAndStoppedOnesResumed) {
   int steps = 0;
   const auto stopped =
