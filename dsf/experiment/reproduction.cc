@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "dsf/base/file.h"
 #include "dsf/base/log.h"
 #include "dsf/experiment/comparison.h"
+#include "dsf/experiment/log_line.h"
 #include "dsf/train/progress.h"
 
 namespace dsf {
@@ -72,8 +74,11 @@ bool train(const GridRun& run, const StopRequest& stop) {
   }
 }
 
+// A run whose perplexities are all beyond counting has diverged without saying so.
 bool has_diverged(const fs::path& root) {
-  return is_run_directory(root) && read_run_record(root).state == "diverged";
+  if (!is_run_directory(root)) return false;
+  const RunRecord run = read_run_record(root);
+  return run.state == "diverged" || (run.state == "done" && !run.best_perplexity);
 }
 
 /// Trains the runs of a grid that are missing.
@@ -167,14 +172,18 @@ dim_t parameters_of(const ModelRuns& model) {
 
 const std::vector<std::string> kColumns = {"bptt", "ft", "dsf"};
 
-/// The mean of the runs' perplexities at each evaluation. All runs have the same evaluations.
+/// The mean of the runs' perplexities at each evaluation, where it is finite. All runs have the
+/// same evaluations.
 Curve mean_curve(const MethodRuns& runs) {
-  Curve curve{method_title(runs.method), runs.method, runs.runs.front().epochs, {}};
-  for (std::size_t i = 0; i < curve.x.size(); ++i) {
+  Curve curve{method_title(runs.method), runs.method, {}, {}};
+  const std::vector<double>& epochs = runs.runs.front().epochs;
+  for (std::size_t i = 0; i < epochs.size(); ++i) {
     double mean = 0.0;
     for (const FinishedRun& run : runs.runs) {
       mean += run.perplexities[i] / static_cast<double>(runs.runs.size());
     }
+    if (!std::isfinite(mean)) continue;
+    curve.x.push_back(epochs[i]);
     curve.y.push_back(mean);
   }
   return curve;
@@ -215,16 +224,16 @@ std::optional<FinishedRun> read_finished_run(const fs::path& root) {
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object()) continue;  // a line that a crash tore
-    const std::string event = json.value("event", "");
+    const std::string event = text_at(json, "event");
     if (event == "eval") {
-      run.steps.push_back(json.at("step").get<double>());
-      run.epochs.push_back(json.at("epoch").get<double>());
-      run.perplexities.push_back(json.at("perplexity").get<double>());
-    } else if (event == "done" && json.at("best_perplexity").is_number()) {
-      done = true;
-      run.best_perplexity = json.at("best_perplexity").get<double>();
-      run.parameters = json.at("parameters").get<dim_t>();
-      run.tokens_per_second = json.at("tokens_per_second").get<double>();
+      run.steps.push_back(number_at(json, "step"));
+      run.epochs.push_back(number_at(json, "epoch"));
+      run.perplexities.push_back(number_at(json, "perplexity"));
+    } else if (event == "done") {
+      run.best_perplexity = number_at(json, "best_perplexity");
+      run.parameters = count_at(json, "parameters", 0);
+      run.tokens_per_second = number_at(json, "tokens_per_second");
+      done = std::isfinite(run.best_perplexity);
     }
   }
   return done ? std::optional(std::move(run)) : std::nullopt;

@@ -40,10 +40,10 @@ struct FinishedRun {
   double tokens_per_second = 0.0;
   std::vector<double> steps;         ///< of each evaluation
   std::vector<double> epochs;        ///< likewise
-  std::vector<double> perplexities;  ///< likewise
+  std::vector<double> perplexities;  ///< likewise; NaN where it was not finite
 };
 
-/// Nothing where the run in `root` is not there or not finished.
+/// Nothing where the run in `root` is not there, not finished, or never had a finite perplexity.
 std::optional<FinishedRun> read_finished_run(const std::filesystem::path& root);
 
 /// The runs of a model by one method, one a seed.

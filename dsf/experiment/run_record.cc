@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -12,6 +11,7 @@
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/experiment/comparison.h"
+#include "dsf/experiment/log_line.h"
 #include "dsf/train/progress.h"
 #include "dsf/train/training_run.h"
 
@@ -20,23 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-double number_at(const json& line, const char* key) {
-  const auto found = line.find(key);
-  const bool there = found != line.end() && found->is_number();
-  return there ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
-}
-
-dim_t count_at(const json& line, const char* key, dim_t otherwise) {
-  const auto found = line.find(key);
-  const bool there = found != line.end() && found->is_number_integer();
-  return there ? found->get<dim_t>() : otherwise;
-}
-
-std::string text_at(const json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 void add_line(const json& line, RunRecord& run) {
   const std::string event = text_at(line, "event");

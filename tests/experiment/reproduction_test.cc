@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "dsf/base/error.h"
 #include "dsf/model/language_model.h"
@@ -172,6 +174,40 @@ TEST_F(TinyGrid, FinishedRunsOfOtherSettingsAreNotTakenForThese) {
   run_reproduction(reproduction_, never);
   reproduction_.assignments.push_back(parse_assignment("train.lr=0.5"));
   EXPECT_THROW(run_reproduction(reproduction_, never), UsageError);
+}
+
+/// Sets a value of the lines of one event in a run's log to null, as one is written that
+/// overflowed.
+void overflow(const fs::path& log, const std::string& event, const std::string& key, int lines) {
+  std::istringstream in(slurp(log));
+  std::ofstream out(log);
+  for (std::string text; std::getline(in, text);) {
+    json line = json::parse(text);
+    if (line["event"] == event && lines-- > 0) line[key] = nullptr;
+    out << line.dump() << "\n";
+  }
+}
+
+TEST_F(TinyGrid, APerplexityThatIsNotFiniteIsNoPointOfTheCurve) {
+  run_reproduction(reproduction_, never);
+  overflow(reproduction_.out / "gru_1L512" / "bptt" / "log.jsonl", "eval", "perplexity", 1);
+  const auto models = run_reproduction(reproduction_, never);
+  ASSERT_EQ(models[0].methods[0].runs.size(), 1U);
+  EXPECT_TRUE(std::isnan(models[0].methods[0].runs[0].perplexities[0]));
+  const Figure figure = curve_figures(models)[0].figure;
+  EXPECT_EQ(figure.curves[0].x.size() + 1, figure.curves[1].x.size());
+  EXPECT_EQ(figure.curves[0].x.size(), figure.curves[0].y.size());
+}
+
+TEST_F(TinyGrid, AFinishedRunWithoutAFinitePerplexityHasDiverged) {
+  run_reproduction(reproduction_, never);
+  const fs::path log = reproduction_.out / "gru_1L512" / "bptt" / "log.jsonl";
+  overflow(log, "eval", "perplexity", 100);
+  overflow(log, "done", "best_perplexity", 1);
+  const std::string before = slurp(log);
+  const auto models = run_reproduction(reproduction_, never);
+  EXPECT_TRUE(models[0].methods[0].runs.empty());
+  EXPECT_EQ(slurp(log), before) << "and is not tried again";
 }
 
 }  // namespace
