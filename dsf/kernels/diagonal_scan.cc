@@ -6,7 +6,8 @@
 #include <complex>
 #include <thread>
 
-#include "dsf/kernels/parallel_tiles.h"
+#include "dsf/kernels/parallel.h"
+#include "dsf/kernels/tile.h"
 
 namespace dsf {
 namespace {
@@ -58,7 +59,7 @@ struct StepCut {
   Tile tile(dim_t task) const {
     const dim_t row = task / across * rows;
     const dim_t col = task % across * cols;
-    return {row, std::min(rows, batch - row), col, std::min(cols, columns - col)};
+    return {row, col, std::min(rows, batch - row), std::min(cols, columns - col)};
   }
 
   dim_t batch;

@@ -6,16 +6,9 @@
 #include <algorithm>
 #include <array>
 
-#include "dsf/base/dim.h"
+#include "dsf/kernels/tile.h"
 
 namespace dsf {
-
-struct Tile {
-  dim_t row = 0;
-  dim_t col = 0;
-  dim_t rows = 0;
-  dim_t cols = 0;
-};
 
 /// C [m, n] covered by tiles of at most `rows` x `cols`, numbered row by row.
 struct TileGrid {

@@ -3,16 +3,9 @@
 #include <algorithm>
 
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/tile.h"
 
 namespace dsf {
-
-/// A rectangle of a matrix.
-struct Tile {
-  dim_t row = 0;
-  dim_t rows = 0;
-  dim_t col = 0;
-  dim_t cols = 0;
-};
 
 /// Elements of an elementwise task: long enough to hide the hand-out of the task (about 1 us),
 /// short enough for the tasks of a usual activation matrix to keep many threads busy.
@@ -29,7 +22,7 @@ void parallel_tiles(dim_t rows, dim_t cols, Body&& body) {
   parallel_for(task_count(rows, tile_rows) * across, [&](dim_t task) {
     const dim_t row = task / across * tile_rows;
     const dim_t col = task % across * tile_cols;
-    body(Tile{row, std::min(tile_rows, rows - row), col, std::min(tile_cols, cols - col)});
+    body(Tile{row, col, std::min(tile_rows, rows - row), std::min(tile_cols, cols - col)});
   });
 }
 
