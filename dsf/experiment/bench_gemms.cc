@@ -9,13 +9,12 @@
 #include "dsf/cells/cell.h"
 #include "dsf/cells/slices.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/layers/chunk_rows.h"
 #include "dsf/layers/mlp.h"
 
 namespace dsf {
 namespace {
 
-// Rows at a time in the head and the MLP: the size at which these products run fastest.
-constexpr dim_t kChunkRows = 1024;
 // A measurement shorter than this is mostly the clock's and the scheduler's.
 constexpr double kShortest = 0.01;
 // Steps of a walk that are measured: enough to hide that the threads must be called together once.

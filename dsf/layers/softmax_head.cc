@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include "dsf/kernels/softmax.h"
+#include "dsf/layers/chunk_rows.h"
 
 namespace dsf {
 namespace {
-
-// Large enough for the GEMMs to run at full speed, small enough for the logits to stay near the
-// cores.
-constexpr dim_t kChunkRows = 1024;
 
 /// Runs `body(first row, rows, targets)` over the chunks and adds up what it left in the scratch.
 template <typename Body>

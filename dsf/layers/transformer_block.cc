@@ -4,13 +4,10 @@
 #include <utility>
 
 #include "dsf/kernels/elementwise.h"
+#include "dsf/layers/chunk_rows.h"
 
 namespace dsf {
 namespace {
-
-// Large enough for the GEMMs to run at full speed, small enough for the 4D-wide scratch to be a
-// trifle beside the tape.
-constexpr dim_t kChunkRows = 1024;
 
 /// Runs body(first row, rows) over the chunks.
 template <typename Body>

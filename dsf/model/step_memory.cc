@@ -8,6 +8,7 @@
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/layers/attention.h"
+#include "dsf/layers/chunk_rows.h"
 #include "dsf/layers/ema.h"
 #include "dsf/layers/mlp.h"
 #include "dsf/layers/parameter.h"
@@ -18,8 +19,6 @@ namespace {
 
 constexpr dim_t kFloat = sizeof(float);
 constexpr dim_t kBf16 = 2;
-// Rows that the head and the MLPs work on at a time.
-constexpr dim_t kChunkRows = 1024;
 // Weights, gradients, and Adam's moments.
 constexpr dim_t kFlatBuffers = 4;
 
