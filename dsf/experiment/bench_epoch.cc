@@ -78,7 +78,7 @@ std::vector<dim_t> read_sentence_lengths(const std::filesystem::path& file) {
       throw DataError(fmt::format("{}: number {} is {}; a sentence has at least one token",
                                   file.string(), lengths.size() + 1, length));
     }
-    lengths.push_back(length);
+    lengths.push_back(std::min(length, kContext));
   }
   if (!in.eof() || lengths.empty()) {
     throw DataError(

@@ -17,7 +17,7 @@ BenchReport bench_epoch(const std::vector<dim_t>& lengths, const BenchOptions& o
 /// Sentence lengths drawn like those of the Penn Treebank: log-normal, 22 tokens on average.
 std::vector<dim_t> draw_sentence_lengths(dim_t sentences);
 
-/// One number a line. Throws DataError on anything else.
+/// One number a line, cut at the context of 64 tokens. Throws DataError on anything else.
 std::vector<dim_t> read_sentence_lengths(const std::filesystem::path& file);
 
 /// A batch of sequences of these lengths, packed longest first whatever their order.

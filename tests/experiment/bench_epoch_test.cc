@@ -52,6 +52,10 @@ TEST_F(LengthsFile, IsOneNumberALine) {
   EXPECT_THAT(read_sentence_lengths(write("3\n17\n1\n")), ElementsAre(3, 17, 1));
 }
 
+TEST_F(LengthsFile, IsCutAtTheContextAsInTraining) {
+  EXPECT_THAT(read_sentence_lengths(write("64\n65\n1000\n")), ElementsAre(64, 64, 64));
+}
+
 TEST_F(LengthsFile, RefusesWhatIsNoLength) {
   EXPECT_THROW(read_sentence_lengths(write("3\nmany\n")), DataError);
   EXPECT_THROW(read_sentence_lengths(write("3\n0\n")), DataError);
