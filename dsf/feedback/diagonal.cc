@@ -7,35 +7,35 @@ namespace dsf {
 namespace {
 
 // The smallest batch that is fused by default: below it there are too few slices to share out, and
-// the blocked scan, which also cuts time, takes over. By shape alone, never by the number of
+// a scan that cuts columns or time as well takes over. By shape alone, never by the number of
 // threads.
 constexpr dim_t kFusedBatch = 4 * kStreamingRows;
 
-DiagonalForm choose_form(DiagonalForm form, const PackedLayout& layout) {
-  if (form != DiagonalForm::automatic) return form;
-  return layout.batch() >= kFusedBatch ? DiagonalForm::fused : DiagonalForm::blocked;
+ScanForm scan_of(DiagonalForm form) {
+  switch (form) {
+    case DiagonalForm::serial:
+      return ScanForm::serial;
+    case DiagonalForm::blocked:
+      return ScanForm::blocked;
+    case DiagonalForm::fft:
+      return ScanForm::fft;
+    default:
+      return ScanForm::automatic;
+  }
 }
 
 }  // namespace
 
 void DiagonalFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
                            FeedbackWorkspace& work, MatrixF g) {
-  switch (choose_form(form_, layout)) {
-    case DiagonalForm::automatic:
-    case DiagonalForm::fused:
-      run_fused(layout, cell, g);
-      return;
-    case DiagonalForm::serial:
-      reverse_scan_serial(layout, a_.span(), g);
-      break;
-    case DiagonalForm::blocked:
-      reverse_scan_blocked(layout, a_.span(), work.scan, g);
-      break;
-    case DiagonalForm::fft:
-      reverse_scan_fft(layout, a_.span(), work.scan, g);
-      break;
+  const bool fused = form_ == DiagonalForm::fused ||
+                     (form_ == DiagonalForm::automatic && layout.batch() >= kFusedBatch);
+  if (fused) {
+    run_fused(layout, cell, g);
+  } else {
+    reverse_scan(scan_of(form_), layout, a_.span(), work.scan, g);
+    cell.local_backward_all(g);
   }
-  cell.local_backward_all(g);
 }
 
 void DiagonalFeedback::run_fused(const PackedLayout& layout, BackwardAccess& cell,
