@@ -9,6 +9,7 @@
 
 #include "tests/feedback/recording_cell.h"
 #include "tests/reference/reference_stationary.h"
+#include "tests/support/layouts.h"
 
 namespace dsf {
 namespace {
@@ -37,17 +38,24 @@ INSTANTIATE_TEST_SUITE_P(Scans, DiagonalFeedbackForms,
                          ::testing::Values("auto", "fused", "serial", "blocked", "fft"),
                          [](const auto& suite) { return std::string(suite.param); });
 
+// Shapes of their own for the blocked form, which cuts time every 32 steps, and for auto, which
+// takes it for one long sequence.
 TEST_P(DiagonalFeedbackForms, FollowTheDiagonalFromStepToStep) {
-  const Problem problem;
-  const auto feedback = make_feedback(config_of("dsf", GetParam()), kState, 1, "layer");
-  EXPECT_FALSE(feedback->needs_jacobian());
-  const RecordingCell cell = run(*feedback, problem);
-  EXPECT_EQ(cell.finished, 1);
-  const std::span<float> a = feedback->buffers().at(0).values;
-  Grid<double> diagonal(kState, kState);
-  for (dim_t j = 0; j < kState; ++j) diagonal(j, j) = a[static_cast<std::size_t>(j)];
-  EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), total_gradient(problem.e, diagonal)),
-            kTolerance);
+  for (const PackedLayout& layout : {kLayout, long_ragged_layout(), PackedLayout::uniform(70, 2),
+                                     PackedLayout::uniform(300, 1), PackedLayout::uniform(1, 3)}) {
+    SCOPED_TRACE(layout.steps());
+    const Problem problem(layout);
+    const auto feedback = make_feedback(config_of("dsf", GetParam()), kState, 1, "layer");
+    EXPECT_FALSE(feedback->needs_jacobian());
+    const RecordingCell cell = run(*feedback, problem);
+    EXPECT_EQ(cell.finished, 1);
+    const std::span<float> a = feedback->buffers().at(0).values;
+    Grid<double> diagonal(kState, kState);
+    for (dim_t j = 0; j < kState; ++j) diagonal(j, j) = a[static_cast<std::size_t>(j)];
+    EXPECT_LT(reference::relative_error(Grid<double>(cell.seen),
+                                        total_gradient(problem.e, diagonal, layout)),
+              kTolerance);
+  }
 }
 
 // Values loaded from a checkpoint are written through the buffer and must be the ones used.

@@ -107,23 +107,25 @@ inline constexpr dim_t kState = 13;
 inline const PackedLayout kLayout({70, 70, 41, 33, 9, 9, 1});
 
 struct Problem {
-  Problem() {
+  explicit Problem(const PackedLayout& batch = kLayout) : layout(batch) {
     Rng rng(3);
-    e = Grid<float>(reference::random_grid(kLayout.total_rows(), kState, 1.0, rng));
+    e = Grid<float>(reference::random_grid(layout.total_rows(), kState, 1.0, rng));
     jacobian = Grid<float>(reference::random_grid(kState, kState, 0.5, rng));
   }
+  PackedLayout layout;
   Grid<float> e;
   Grid<float> jacobian;
 };
 
 // g by its definition, in double: what each local backward must have seen.
-inline Grid<double> total_gradient(const Grid<float>& e, const Grid<double>& jacobian) {
+inline Grid<double> total_gradient(const Grid<float>& e, const Grid<double>& jacobian,
+                                   const PackedLayout& layout = kLayout) {
   Grid<double> g(e);
-  for (dim_t t = kLayout.steps() - 1; t > 0; --t) {
-    for (dim_t b = 0; b < kLayout.rows_at(t); ++b) {
+  for (dim_t t = layout.steps() - 1; t > 0; --t) {
+    for (dim_t b = 0; b < layout.rows_at(t); ++b) {
       for (dim_t i = 0; i < kState; ++i) {
         for (dim_t j = 0; j < kState; ++j) {
-          g(kLayout.offset(t - 1) + b, j) += g(kLayout.offset(t) + b, i) * jacobian(i, j);
+          g(layout.offset(t - 1) + b, j) += g(layout.offset(t) + b, i) * jacobian(i, j);
         }
       }
     }
@@ -132,10 +134,10 @@ inline Grid<double> total_gradient(const Grid<float>& e, const Grid<double>& jac
 }
 
 inline RecordingCell run(Feedback& feedback, const Problem& problem) {
-  RecordingCell cell(kLayout, problem.jacobian);
+  RecordingCell cell(problem.layout, problem.jacobian);
   Grid<float> g = problem.e;
   FeedbackWorkspace work;
-  feedback.run(kLayout, cell, work, g.view());
+  feedback.run(problem.layout, cell, work, g.view());
   EXPECT_EQ(cell.visits, std::vector<int>(cell.visits.size(), 1)) << "each row exactly once";
   return cell;
 }

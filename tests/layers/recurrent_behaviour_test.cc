@@ -4,6 +4,7 @@
 
 #include "dsf/base/error.h"
 #include "tests/layers/recurrent_fixture.h"
+#include "tests/support/layouts.h"
 #include "tests/support/thread_guard.h"
 
 namespace dsf {
@@ -29,7 +30,8 @@ INSTANTIATE_TEST_SUITE_P(Cells, RecurrentLayerCells, ::testing::ValuesIn(test::k
 const PackedLayout kPacked({70, 70, 69, 33, 8, 1});
 
 TEST_P(RecurrentLayerCells, ZeroDiagonalEqualsFullTruncationToTheBit) {
-  for (const PackedLayout& layout : {kPacked, PackedLayout::uniform(5, 3)}) {
+  for (const PackedLayout& layout :
+       {kPacked, PackedLayout::uniform(5, 3), long_ragged_layout(), PackedLayout::uniform(70, 2)}) {
     Stack s = stack(19, layout);
     for (auto& a : s.diagonals) std::fill(a.begin(), a.end(), 0.0);
     for (const Precision precision : {Precision::f32, Precision::bf16}) {
@@ -62,6 +64,16 @@ TEST_P(RecurrentLayerCells, ThreadsDoNotChangeABit) {
           feedback_of("gated"), feedback_of("gated:diagonal"), feedback_of("iterated:2"),
           feedback_of("fitted")}) {
       expect_threads_change_nothing(s, feedback, precision);
+    }
+  }
+}
+
+// Several chunks of time, which threads may take in any order.
+TEST_P(RecurrentLayerCells, ThreadsDoNotChangeABitOfAScanOverLongSequences) {
+  for (const PackedLayout& layout : {long_ragged_layout(), PackedLayout::uniform(70, 2)}) {
+    const Stack s = stack(37, layout);
+    for (const char* scan : {"auto", "serial", "blocked", "fft"}) {
+      expect_threads_change_nothing(s, feedback_of("dsf", scan), Precision::f32);
     }
   }
 }

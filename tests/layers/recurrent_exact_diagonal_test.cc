@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/layers/recurrent_fixture.h"
+#include "tests/support/layouts.h"
 
 namespace dsf {
 namespace {
@@ -68,8 +69,8 @@ class ExactDiagonalGru : public ::testing::TestWithParam<GruReset> {};
 INSTANTIATE_TEST_SUITE_P(Resets, ExactDiagonalGru,
                          ::testing::Values(GruReset::after, GruReset::before));
 
-TEST_P(ExactDiagonalGru, ConstantUpdateGateWithoutU) {
-  Stack s = reference::random_stack(CellKind::gru, GetParam(), 1, kHidden, kLayout, 22);
+Stack constant_update_gate(GruReset reset, const PackedLayout& layout) {
+  Stack s = reference::random_stack(CellKind::gru, reset, 1, kHidden, layout, 22);
   auto& [W, U, b_ih, b_hh] = s.parameters[0];
   clear(U);
   set_rows(W, kHidden, kHidden, 0.0);  // z is the second gate
@@ -79,7 +80,14 @@ TEST_P(ExactDiagonalGru, ConstantUpdateGateWithoutU) {
     s.diagonals[0][static_cast<std::size_t>(j)] =
         reference::sigmoid(b_ih(0, kHidden + j) + b_hh(0, kHidden + j));
   }
-  expect_dsf_equals_bptt(s);
+  return s;
+}
+
+TEST_P(ExactDiagonalGru, ConstantUpdateGateWithoutU) {
+  // Long ones too: the blocked form is the serial one up to 32 steps.
+  for (const PackedLayout& layout : {kLayout, long_ragged_layout(), PackedLayout::uniform(70, 2)}) {
+    expect_dsf_equals_bptt(constant_update_gate(GetParam(), layout));
+  }
 }
 
 // U = 0 and W_f = 0: dc_t/dc_{t-1} = f = sigmoid(b), dc_t/dh_{t-1} = 0. What is left of the

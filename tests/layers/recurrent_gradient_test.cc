@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "tests/layers/recurrent_fixture.h"
+#include "tests/support/layouts.h"
 
 namespace dsf {
 namespace {
@@ -103,6 +104,34 @@ TEST_P(RecurrentGradient, EveryFeedbackEqualsTheSlowReference) {
   for (const char* scan : {"auto", "fused", "serial", "blocked", "fft"}) {
     SCOPED_TRACE(scan);
     expect_close(test::run_fast(s, feedback_of("dsf", scan)), dsf, kFloatTolerance);
+  }
+}
+
+// The blocked form cuts time every 32 steps, and walks shorter sequences as the serial one does.
+// What is rounded at a step fades on the way back as the gradients do: no larger tolerance.
+TEST_P(RecurrentGradient, ScansOfLongSequencesEqualTheSlowReference) {
+  for (const PackedLayout& layout : {long_ragged_layout(), PackedLayout::uniform(70, 2)}) {
+    const Stack s = stack(9, layout);
+    const auto dsf = reference::stack_backward(s, Method::dsf);
+    for (const char* scan : {"auto", "fused", "serial", "blocked", "fft"}) {
+      SCOPED_TRACE(scan);
+      expect_close(test::run_fast(s, feedback_of("dsf", scan)), dsf, kFloatTolerance);
+    }
+  }
+}
+
+TEST_P(RecurrentGradient, OneStepAndOneSequenceEqualTheSlowReference) {
+  for (const PackedLayout& layout : {PackedLayout::uniform(1, 3), PackedLayout::uniform(6, 1)}) {
+    SCOPED_TRACE(layout.steps());
+    const Stack s = stack(9, layout);
+    expect_close(test::run_fast(s, feedback_of("bptt")), reference::stack_backward(s, Method::bptt),
+                 kFloatTolerance);
+    expect_close(test::run_fast(s, feedback_of("dsf")), reference::stack_backward(s, Method::dsf),
+                 kFloatTolerance);
+    expect_close(test::run_fast(s, feedback_of("gated")),
+                 reference::stack_backward(s, Method::gated), kFloatTolerance);
+    expect_close(test::run_fast(s, feedback_of("iterated:2")),
+                 reference::stack_backward_iterated(s, 2), kFloatTolerance);
   }
 }
 
