@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -86,7 +87,11 @@ class Pool {
  private:
   static constexpr std::uint32_t kOpen = 1U << 31U;
 
+  // Where the system gives no more threads, the job runs on those there are; they are not asked for
+  // again until another number is wanted.
   void resize(int workers) {
+    if (workers == wanted_) return;
+    wanted_ = workers;
     const auto count = static_cast<std::size_t>(workers);
     if (workers_.size() > count) {
       stop_.store(true, std::memory_order_relaxed);
@@ -96,7 +101,10 @@ class Pool {
       stop_.store(false, std::memory_order_relaxed);
     }
     const std::uint32_t seen = generation_.load(std::memory_order_relaxed);
-    while (workers_.size() < count) workers_.emplace_back([this, seen] { worker_main(seen); });
+    try {
+      while (workers_.size() < count) workers_.emplace_back([this, seen] { worker_main(seen); });
+    } catch (const std::system_error&) {
+    }
   }
 
   void wake(dim_t workers) {
@@ -172,6 +180,7 @@ class Pool {
   }
 
   std::atomic<bool> busy_{false};
+  int wanted_ = 0;  // workers
   std::vector<std::thread> workers_;
   std::atomic<bool> stop_{false};
 

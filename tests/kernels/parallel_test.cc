@@ -1,5 +1,6 @@
 #include "dsf/kernels/parallel.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -56,6 +58,56 @@ TEST(ParallelFor, UsesSeveralThreadsAndTheCallerTakesPart) {
     while (arrived < 2) std::this_thread::yield();
   });
   EXPECT_TRUE(caller_took_part);
+}
+
+/// No thread can be started in its scope: no stack is as large as the address space.
+class NoMoreThreads {
+ public:
+  NoMoreThreads() {
+    pthread_getattr_default_np(&usual_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 47U);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoMoreThreads() {
+    pthread_setattr_default_np(&usual_);
+    pthread_attr_destroy(&usual_);
+  }
+  NoMoreThreads(const NoMoreThreads&) = delete;
+  NoMoreThreads& operator=(const NoMoreThreads&) = delete;
+
+ private:
+  pthread_attr_t usual_{};
+};
+
+/// Whether two tasks run at the same time.
+bool runs_side_by_side() {
+  std::atomic<int> begun{0};
+  std::atomic<bool> met{true};
+  parallel_for(2, [&](dim_t) {
+    ++begun;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (begun < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    if (begun < 2) met = false;
+  });
+  return met;
+}
+
+TEST(ParallelFor, GoesOnWithTheThreadsThereAre) {
+  const ThreadGuard two(2);
+  ASSERT_TRUE(runs_side_by_side());
+  {
+    const NoMoreThreads none;
+    EXPECT_THROW(std::thread([] {}), std::system_error);
+    const ThreadGuard more(4);
+    std::atomic<int> runs{0};
+    parallel_for(10, [&](dim_t) { ++runs; });
+    EXPECT_EQ(runs, 10);
+    EXPECT_TRUE(runs_side_by_side()) << "the one worker is still there";
+  }
+  EXPECT_TRUE(runs_side_by_side());
 }
 
 TEST(ParallelFor, WithOneThreadStaysOnTheCaller) {
