@@ -20,6 +20,10 @@ constexpr double kShortest = 0.01;
 // Steps of a walk that are measured: enough to hide that the threads must be called together once.
 constexpr dim_t kWalkSteps = 64;
 
+dim_t element_bytes(Precision precision) {
+  return static_cast<dim_t>(precision == Precision::f32 ? sizeof(float) : sizeof(bf16_t));
+}
+
 /// y = x W^T over `rows` rows and its two gradients, `count` times.
 void add_linear(const std::string& name, dim_t rows, dim_t in, dim_t out, dim_t count,
                 std::vector<GemmJob>& jobs) {
@@ -90,21 +94,26 @@ double step_flops(const std::vector<GemmJob>& jobs, const std::string& method) {
 
 GemmTimer::GemmTimer(std::vector<GemmJob> jobs, Precision precision)
     : jobs_(std::move(jobs)), prepared_(jobs_.size()), precision_(precision) {
-  dim_t largest_operand = 0;
+  constexpr dim_t kCacheLine = 64;  // bytes, and at least as many values
+  dim_t largest_a = 0;
+  dim_t largest_b = 0;
   dim_t largest_result = 0;
   for (const GemmJob& job : jobs_) {
-    largest_operand = std::max({largest_operand, job.m * job.k, job.k * job.n});
+    largest_a = std::max(largest_a, job.m * job.k);
+    largest_b = std::max(largest_b, job.k * job.n);
     largest_result = std::max(largest_result, job.m * job.n);
   }
+  second_ = (largest_a + kCacheLine - 1) / kCacheLine * kCacheLine;
+  const dim_t values = second_ + largest_b;
   // A few thousand random numbers, repeated: products cost the same, drawing them does not.
   constexpr dim_t kDrawn = 4099;
   Rng rng(1, "bench/gemm");
-  values_.ensure(largest_operand);
-  for (dim_t i = 0; i < std::min(kDrawn, largest_operand); ++i) {
+  values_.ensure(values);
+  for (dim_t i = 0; i < std::min(kDrawn, values); ++i) {
     values_[i] = static_cast<float>(rng.uniform(-0.1, 0.1));
   }
-  for (dim_t i = kDrawn; i < largest_operand; ++i) values_[i] = values_[i - kDrawn];
-  operand_ = converted_(ConstMatrixF(values_.data(), 1, largest_operand), precision);
+  for (dim_t i = kDrawn; i < values; ++i) values_[i] = values_[i - kDrawn];
+  operand_ = converted_(ConstMatrixF(values_.data(), 1, values), precision);
   c_.resize(largest_result);
   for (std::size_t i = 0; i < jobs_.size(); ++i) prepare(jobs_[i], prepared_[i]);
 }
@@ -128,8 +137,9 @@ void GemmTimer::prepare(const GemmJob& job, Prepared& prepared) {
   prepared.calls = std::clamp<dim_t>(static_cast<dim_t>(std::ceil(kShortest / one)), 1, job.count);
 }
 
-OperandView GemmTimer::operand(dim_t rows, dim_t cols) {
+OperandView GemmTimer::operand(dim_t rows, dim_t cols, dim_t first) const {
   OperandView view = operand_;
+  view.data = static_cast<const char*>(view.data) + first * element_bytes(precision_);
   view.rows = rows;
   view.cols = cols;
   view.stride = cols;
@@ -141,8 +151,9 @@ double GemmTimer::time_calls(const GemmJob& job, const Prepared& prepared) {
   const Timer timer;
   for (dim_t call = 0; call < prepared.calls; ++call) {
     if (job.form == GemmForm::weight_gradient) {
-      gemm(Op::transpose, operand(job.k, job.m), Op::none, operand(job.k, job.n), Into::accumulate,
-           c);
+      // Each from memory of its own, as the inputs and their gradients are.
+      gemm(Op::transpose, operand(job.k, job.m), Op::none, operand(job.k, job.n, second_),
+           Into::accumulate, c);
     } else {
       gemm(operand(job.m, job.k), prepared.weights, Into::overwrite, c);
     }
@@ -156,13 +167,11 @@ double GemmTimer::time_walk(const GemmJob& job, const Prepared& prepared) {
   const Into into = job.form == GemmForm::walk_back ? Into::accumulate : Into::overwrite;
   const MatrixF c(c_.data(), job.m, job.n);
   const OperandView a = operand(job.m, job.k);
-  const auto element =
-      static_cast<dim_t>(precision_ == Precision::f32 ? sizeof(float) : sizeof(bf16_t));
 
   Timer timer;
   parallel_ranges(job.m, kSliceRows, [&](dim_t begin, dim_t end) {
     OperandView slice = a;
-    slice.data = static_cast<const char*>(a.data) + begin * a.stride * element;
+    slice.data = static_cast<const char*>(a.data) + begin * a.stride * element_bytes(precision_);
     slice.rows = end - begin;
     for (dim_t call = 0; call < prepared.calls; ++call) {
       gemm(slice, prepared.weights, into, c.middle_rows(begin, end - begin));

@@ -65,14 +65,15 @@ class GemmTimer {
   void prepare(const GemmJob& job, Prepared& prepared);
   double time_calls(const GemmJob& job, const Prepared& prepared);
   double time_walk(const GemmJob& job, const Prepared& prepared);
-  OperandView operand(dim_t rows, dim_t cols);
+  OperandView operand(dim_t rows, dim_t cols, dim_t first = 0) const;
 
   std::vector<GemmJob> jobs_;
   std::vector<Prepared> prepared_;
   Precision precision_;
   Buffer<float> values_;
   OperandScratch converted_;
-  OperandView operand_;  // as many values as the largest operand has, in precision_
+  OperandView operand_;  // the values in precision_: of the largest A, and from second_ on of B
+  dim_t second_ = 0;
   Buffer<float> c_;
 };
 
