@@ -44,6 +44,7 @@ class Samples {
   void add(PartTimes parts) { runs_.push_back(std::move(parts)); }
 
   dim_t rounds() const { return static_cast<dim_t>(runs_.size()); }
+  std::vector<double> of_part(dim_t part) const;  ///< a value a round
   double median(dim_t part) const;
   double minimum(dim_t part) const;
   /// Of the sum of all parts of a run.
@@ -51,7 +52,6 @@ class Samples {
   double minimum_total() const;
 
  private:
-  std::vector<double> of_part(dim_t part) const;
   std::vector<double> totals() const;
 
   std::vector<PartTimes> runs_;

@@ -5,7 +5,9 @@
 //
 // The backward pass has three matrix products over all rows in common, O(T D^2), which hide what
 // the table is about. So the path through time is also given by itself: for DSF the scan alone, for
-// BPTT what its backward pass takes longer than FT-BPTT's.
+// BPTT what its backward pass takes longer than FT-BPTT's in the same round. Where that difference
+// is within the spread of its rounds, negative ones included, it is noise: it is kept, but no
+// exponent is fitted to it.
 
 #include <filesystem>
 #include <functional>
@@ -28,6 +30,7 @@ struct ComplexityPoint {
   dim_t hidden = 0;
   double backward = 0.0;            ///< of the layer
   std::optional<double> path = {};  ///< through time alone; FT-BPTT has none
+  double path_spread = 0.0;  ///< median distance of the rounds' from it, where it is a difference
 };
 
 nlohmann::ordered_json to_json(const ComplexityPoint& point);
@@ -74,7 +77,8 @@ std::optional<PowerFit> fit_power(const std::vector<double>& x, const std::vecto
 std::optional<dim_t> fft_crossover(const std::vector<ComplexityPoint>& points,
                                    const ComplexitySweep& sweep, const std::string& other);
 
-/// Exponents over T and D with their errors, the paper's beside them.
+/// Exponents over T and D with their errors, the paper's beside them; "(3 of 5)" where not every
+/// place of the sweep has a point.
 Table exponent_table(const std::vector<ComplexitySweep>& sweeps,
                      const std::vector<ComplexityPoint>& points);
 /// Where the FFT overtakes the other forms.

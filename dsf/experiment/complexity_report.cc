@@ -48,7 +48,7 @@ Series series_of(const std::vector<ComplexityPoint>& points, const ComplexitySwe
       }
       const auto value =
           quantity == Quantity::backward ? std::optional(point.backward) : point.path;
-      if (!value) continue;
+      if (!value || (quantity == Quantity::path && *value <= point.path_spread)) continue;
       series.x.push_back(static_cast<double>(place));
       series.y.push_back(*value);
     }
@@ -56,20 +56,33 @@ Series series_of(const std::vector<ComplexityPoint>& points, const ComplexitySwe
   return series;
 }
 
-std::optional<PowerFit> fit_of(const std::vector<ComplexityPoint>& points,
-                               const ComplexitySweep& sweep, const std::string& method, Along along,
-                               Quantity quantity) {
+/// An exponent, and how many of the sweep's places it is from.
+struct SweepFit {
+  std::optional<PowerFit> fit;
+  std::size_t points = 0;
+  std::size_t places = 0;
+};
+
+SweepFit fit_of(const std::vector<ComplexityPoint>& points, const ComplexitySweep& sweep,
+                const std::string& method, Along along, Quantity quantity) {
   const Series series = series_of(points, sweep, method, along, quantity);
-  return fit_power(series.x, series.y);
+  return {fit_power(series.x, series.y), series.x.size(),
+          along == Along::steps ? sweep.lengths.size() : sweep.widths.size()};
 }
 
-std::string fit_cell(const std::optional<PowerFit>& fit) {
-  return fit ? fmt::format("{:.2f} ± {:.2f}", fit->exponent, fit->error) : "-";
+std::string fit_cell(const SweepFit& fitted) {
+  if (!fitted.fit) return "-";
+  std::string text = fmt::format("{:.2f} ± {:.2f}", fitted.fit->exponent, fitted.fit->error);
+  if (fitted.points < fitted.places) {
+    text += fmt::format(" ({} of {})", fitted.points, fitted.places);
+  }
+  return text;
 }
 
-ordered_json fit_json(const std::optional<PowerFit>& fit) {
-  if (!fit) return {};
-  return {{"exponent", fit->exponent}, {"error", fit->error}};
+ordered_json fit_json(const SweepFit& fitted) {
+  if (!fitted.fit) return {};
+  return {
+      {"exponent", fitted.fit->exponent}, {"error", fitted.fit->error}, {"points", fitted.points}};
 }
 
 std::string span_text(const std::vector<double>& values) {
