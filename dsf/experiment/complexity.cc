@@ -7,13 +7,16 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "dsf/base/cpu_info.h"
 #include "dsf/base/file.h"
 #include "dsf/base/log.h"
 #include "dsf/base/timer.h"
 #include "dsf/experiment/bench_layer.h"
 #include "dsf/experiment/statistics.h"
 #include "dsf/kernels/elementwise.h"
+#include "dsf/kernels/parallel.h"
 
 namespace dsf {
 namespace {
@@ -131,10 +134,20 @@ bool is_of(const ComplexityPoint& point, const ComplexityShape& shape) {
   return point.batch == shape.batch && point.steps == shape.steps && point.hidden == shape.hidden;
 }
 
+/// What times mean nothing without.
+ordered_json conditions() { return {{"threads", thread_count()}, {"cpu", cpu_name()}}; }
+
+/// Nothing where they were measured under other conditions.
 std::vector<ComplexityPoint> read_points(const std::filesystem::path& file) {
   std::vector<ComplexityPoint> points;
   if (!std::filesystem::exists(file)) return points;
-  for (const json& one : json::parse(read_file(file))) {
+  const json stored = json::parse(read_file(file), nullptr, false);
+  if (!stored.is_object() || stored.value("machine", json()) != json(conditions())) {
+    log_info(fmt::format("{} was measured with other threads or on another CPU: measuring again",
+                         file.string()));
+    return points;
+  }
+  for (const json& one : stored.at("times")) {
     ComplexityPoint& point = points.emplace_back();
     point.method = one.at("method").get<std::string>();
     point.batch = one.at("batch").get<dim_t>();
@@ -150,7 +163,8 @@ std::vector<ComplexityPoint> read_points(const std::filesystem::path& file) {
 void write_points(const std::vector<ComplexityPoint>& points, const std::filesystem::path& file) {
   ordered_json list = ordered_json::array();
   for (const ComplexityPoint& point : points) list.push_back(to_json(point));
-  replace_file(file, list.dump(1) + "\n");
+  const ordered_json stored = {{"machine", conditions()}, {"times", std::move(list)}};
+  replace_file(file, stored.dump(1) + "\n");
 }
 
 std::vector<dim_t> doublings(dim_t from, dim_t to) {

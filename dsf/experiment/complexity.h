@@ -56,7 +56,8 @@ struct ComplexitySweep {
 std::vector<ComplexitySweep> complexity_sweeps(Scale scale);
 
 /// Measures the shapes of the sweeps that `file` does not have yet, and adds them to it, each as
-/// soon as it is measured. `seconds`: for one shape, about. Measures nothing more once `stop`
+/// soon as it is measured. A file from another CPU or number of threads is replaced. `seconds`: for
+/// one shape, about. Measures nothing more once `stop`
 /// returns true.
 std::vector<ComplexityPoint> measure_complexity(const std::vector<ComplexitySweep>& sweeps,
                                                 const std::filesystem::path& file, double seconds,

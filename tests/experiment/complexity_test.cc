@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temp_directory.h"
+#include "tests/support/thread_guard.h"
 
 namespace dsf {
 namespace {
@@ -113,6 +114,37 @@ TEST(Complexity, EveryShapeIsMeasuredOnceAndKept) {
   EXPECT_EQ(asked, 5) << "nothing was left to measure";
   EXPECT_EQ(complexity_json({sweep}, again), complexity_json({sweep}, points));
   EXPECT_FALSE(complexity_figures({sweep}, points).empty());
+}
+
+TEST(Complexity, TimesOfAnotherMachineAreMeasuredAgain) {
+  const TempDirectory directory;
+  const ComplexitySweep sweep = {2, 8, {4}, 4, {}};
+  const auto file = directory / "times.json";
+  int asked = 0;
+  const auto go_on = [&asked] {
+    ++asked;
+    return false;
+  };
+  const auto measure = [&] { measure_complexity({sweep}, file, 0.0, go_on); };
+  measure();
+  EXPECT_EQ(asked, 1);
+  {
+    const testing::ThreadGuard more(thread_count() + 1);
+    measure();
+    EXPECT_EQ(asked, 2) << "other threads";
+    measure();
+    EXPECT_EQ(asked, 2);
+  }
+  measure();
+  EXPECT_EQ(asked, 3) << "and back";
+  nlohmann::json stored = nlohmann::json::parse(slurp(file));
+  stored["machine"]["cpu"] = "another";
+  directory.write("times.json", stored.dump());
+  measure();
+  EXPECT_EQ(asked, 4) << "another CPU";
+  directory.write("times.json", "[]");
+  measure();
+  EXPECT_EQ(asked, 5) << "no machine";
 }
 
 }  // namespace
