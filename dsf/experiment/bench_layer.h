@@ -46,6 +46,8 @@ class OurLayer {
 
   ConstMatrixF y() const { return y_; }
   ConstMatrixF dx() const { return dx_; }
+  /// Summed over the runs, by the table of the inputs.
+  const float* gradients() const { return gradients_.data(); }
 
  private:
   const LayerInputs& inputs_;

@@ -271,6 +271,37 @@ struct OnednnRnn::Impl {
     }
   }
 
+  // The way back of set_weight and set_bias, for the gradients.
+  void get_weight_gradient(int argument, MatrixF dw) {
+    const std::vector<dim_t> gates = pytorch_gates(shape.cell);
+    const auto K = static_cast<dim_t>(gates.size());
+    const dim_t D = shape.hidden;
+    const memory ordered = zeros({{1, 1, D, K, D}, Type::f32, Tag::ldgoi});
+    reorder(backward.at(argument), ordered);
+    const auto* values = static_cast<const float*>(ordered.get_data_handle());
+    for (dim_t k = 0; k < K; ++k) {
+      for (dim_t row = 0; row < D; ++row) {
+        std::copy_n(values + (k * D + row) * D, D,
+                    dw.row(gates[static_cast<std::size_t>(k)] * D + row));
+      }
+    }
+  }
+
+  void get_bias_gradient(float* db_ih, float* db_hh) const {
+    const std::vector<dim_t> gates = pytorch_gates(shape.cell);
+    const auto K = static_cast<dim_t>(gates.size());
+    const dim_t D = shape.hidden;
+    const bool separate = shape.cell == OnednnCell::lbr_gru;
+    const auto* values =
+        static_cast<const float*>(backward.at(DNNL_ARG_DIFF_BIAS).get_data_handle());
+    for (dim_t k = 0; k < K; ++k) {
+      const dim_t to = gates[static_cast<std::size_t>(k)] * D;
+      const dim_t hidden = separate && k == K - 1 ? K : k;
+      std::copy_n(values + k * D, D, db_ih + to);
+      std::copy_n(values + hidden * D, D, db_hh + to);
+    }
+  }
+
   void run(const dnnl::primitive& primitive, const Arguments& arguments) {
     const OpenMpThreads threads;
     primitive.execute(stream, arguments);
@@ -322,6 +353,12 @@ void OnednnRnn::output(MatrixF y) const {
 
 void OnednnRnn::input_gradient(MatrixF dx) const {
   impl_->reorder(impl_->backward.at(DNNL_ARG_DIFF_SRC_LAYER), impl_->rows_as_tensor(dx));
+}
+
+void OnednnRnn::weight_gradients(MatrixF dW, MatrixF dU, float* db_ih, float* db_hh) const {
+  impl_->get_weight_gradient(DNNL_ARG_DIFF_WEIGHTS_LAYER, dW);
+  impl_->get_weight_gradient(DNNL_ARG_DIFF_WEIGHTS_ITER, dU);
+  impl_->get_bias_gradient(db_ih, db_hh);
 }
 
 std::string onednn_version() {

@@ -50,6 +50,8 @@ class OnednnRnn {
   /// h [N, D] and the input's gradient [N, D], overwritten.
   void output(MatrixF y) const;
   void input_gradient(MatrixF dx) const;
+  /// As in set_weights: dW and dU [K D, D], db_ih and db_hh [K D], overwritten.
+  void weight_gradients(MatrixF dW, MatrixF dU, float* db_ih, float* db_hh) const;
 
  private:
   struct Impl;

@@ -33,9 +33,9 @@ double largest_difference(ConstMatrixF a, ConstMatrixF b) {
 class OnednnPeer : public ::testing::TestWithParam<std::string> {};
 
 // The race is fair only if both run the same mathematics: same outputs, same gradients by exact
-// BPTT. Tolerance: a pre-activation is a sum of 2D products, sum |w||x| <= 2 sqrt(D), so it is off
-// by 2D eps 2 sqrt(D) at the most; the gates' slopes are at most 1, and T steps add up. A wrong
-// gate order or bias is off by tenths.
+// BPTT, of the inputs and of every parameter. Tolerance: a pre-activation is a sum of 2D products,
+// sum |w||x| <= 2 sqrt(D), so it is off by 2D eps 2 sqrt(D) at the most; the gates' slopes are at
+// most 1, and T steps add up. A wrong gate order or bias is off by tenths.
 TEST_P(OnednnPeer, ComputesTheSameLayerAsOurBptt) {
   const LayerCase shape{GetParam(), 3, 5, 24, Precision::f32};
   const double eps = std::numeric_limits<float>::epsilon();
@@ -56,6 +56,24 @@ TEST_P(OnednnPeer, ComputesTheSameLayerAsOurBptt) {
   EXPECT_LT(largest_difference(y, ours.y().middle_cols(0, shape.hidden)), tolerance);
   ASSERT_GT(largest(dx), 1e-4);
   EXPECT_LT(largest_difference(dx, ours.dx()), tolerance * largest(dx));
+
+  // W, U, b_ih, b_hh.
+  const auto& parameters = inputs.table.entries();
+  ASSERT_EQ(parameters.size(), 4U);
+  std::vector<Matrix> gradients;
+  for (const ParameterInfo& parameter : parameters) {
+    gradients.emplace_back(parameter.id.rows, parameter.id.cols);
+  }
+  theirs.primitive().weight_gradients(gradients[0], gradients[1], gradients[2].view().data,
+                                      gradients[3].view().data);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    SCOPED_TRACE(parameters[i].name);
+    const ParameterId id = parameters[i].id;
+    ASSERT_GT(largest(gradients[i]), 1e-4);
+    EXPECT_LT(largest_difference(gradients[i],
+                                 ConstMatrixF(ours.gradients() + id.offset, id.rows, id.cols)),
+              tolerance * largest(gradients[i]));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cells, OnednnPeer,
