@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/scan_memory.h"
 #include "dsf/kernels/tile.h"
 
 namespace dsf {
@@ -260,6 +261,12 @@ void reverse_scan_blocked(const PackedLayout& layout, std::span<const float> a, 
                           MatrixF g) {
   if (g.empty() || layout.steps() <= kChunk) return reverse_scan_serial(layout, a, g);
   ChainOfChunks(layout, a, work, g).run();
+}
+
+dim_t fft_scan_numbers(dim_t steps, dim_t columns) {
+  RealFftCache transforms;
+  const dim_t tasks = task_count(columns, task_count(columns, kFftColumns));
+  return tasks * ColumnScratch::floats(transforms.for_correlation(steps));
 }
 
 void reverse_scan_fft(const PackedLayout& layout, std::span<const float> a, ScanWorkspace& work,

@@ -68,6 +68,11 @@ Attention::Attention(ParameterTable& table, const std::string& prefix, dim_t wid
   }
 }
 
+// HeadWorkspace, after a backward pass.
+dim_t Attention::workspace_numbers(dim_t steps, dim_t head_width) {
+  return steps * (7 * head_width + 1 + 2 * kAttentionTile);
+}
+
 std::unique_ptr<MixerTape> Attention::make_tape() const {
   return std::make_unique<AttentionTape>();
 }

@@ -33,6 +33,10 @@ class Attention final : public Mixer {
   Attention(ParameterTable& table, const std::string& prefix, dim_t width, dim_t heads,
             float deviation);
 
+  /// Numbers of scratch memory for sequences of `steps`, in each thread that works on a head of
+  /// `head_width`.
+  static dim_t workspace_numbers(dim_t steps, dim_t head_width);
+
   dim_t output_width() const override { return width_; }
   dim_t state_width() const override { return 0; }
   std::unique_ptr<MixerTape> make_tape() const override;

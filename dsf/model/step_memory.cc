@@ -7,6 +7,8 @@
 #include "dsf/feedback/feedback_registry.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
+#include "dsf/kernels/parallel.h"
+#include "dsf/kernels/scan_memory.h"
 #include "dsf/layers/attention.h"
 #include "dsf/layers/chunk_rows.h"
 #include "dsf/layers/ema.h"
@@ -97,6 +99,20 @@ RowBytes block_row(const ModelConfig& config, dim_t mixed) {
   }
   if (mixed != D) return {2 * mixed, mixed + D};
   return {config.skip ? D : 0, 0};
+}
+
+// What a layer's mixer keeps for the longest sequences, whatever the rows: attention a workspace a
+// thread, the FFT form of a diagonal scan its spectra.
+dim_t sequence_bytes(const ModelConfig& config, const FeedbackConfig& feedback,
+                     const FeedbackMethod& method, dim_t state, const BatchShape& shape) {
+  if (config.mixer == "attention") {
+    constexpr dim_t kHeads = Attention::kDefaultHeads;
+    const dim_t at_once = std::min<dim_t>(thread_count(), shape.batch * kHeads);
+    return kFloat * at_once * Attention::workspace_numbers(shape.steps, config.hidden / kHeads);
+  }
+  const bool scans = config.mixer != "ema" &&
+                     (method.kind == FeedbackKind::dsf || learns_from_batches(method.kind));
+  return scans && feedback.scan == "fft" ? kFloat * fft_scan_numbers(shape.steps, state) : 0;
 }
 
 dim_t chunk_bytes(const ModelConfig& config, dim_t vocab, dim_t rows, Precision precision) {
@@ -191,6 +207,8 @@ double step_memory(const ModelConfig& config, const FeedbackConfig& feedback, di
   return static_cast<double>(kFlatBuffers * kFloat * table.flat_size()) +
          packed_weights(table, needs_jacobian(method), precision) +
          gradient_scratch(table, shape.rows) + static_cast<double>(shape.rows * row) +
+         static_cast<double>(config.layers *
+                             sequence_bytes(config, feedback, method, mixer.output, shape)) +
          static_cast<double>(chunk_bytes(config, vocab, shape.rows, precision));
 }
 

@@ -17,8 +17,8 @@ struct BatchShape {
 };
 
 /// Bytes of weights, gradients, the optimiser's two moments, packed copies of the weights, tapes
-/// and scratch memory: everything that grows with the model or the batch. Without the program
-/// itself and its text. Throws ConfigError as LanguageModel does.
+/// and scratch memory: everything that grows with the model or the batch, with the threads there
+/// are. Without the program itself and its text. Throws ConfigError as LanguageModel does.
 double step_memory(const ModelConfig& config, const FeedbackConfig& feedback, dim_t vocab,
                    const BatchShape& shape, Precision precision);
 
