@@ -67,6 +67,11 @@ TEST_P(OnednnPeer, ComputesTheSameLayerAsOurBptt) {
   theirs.primitive().weight_gradients(gradients[0], gradients[1], gradients[2].view().data,
                                       gradients[3].view().data);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
+    // Without an initial state oneDNN 2.6 gives sum_t d_t^T h_t for U of these cells, where it
+    // should be h_{t-1}: a product of the same size, so the race is fair, but nothing to compare
+    // with.
+    const bool shifted = i == 1 && (GetParam() == "rnn" || GetParam() == "lstm");
+    if (shifted) continue;
     SCOPED_TRACE(parameters[i].name);
     const ParameterId id = parameters[i].id;
     ASSERT_GT(largest(gradients[i]), 1e-4);
