@@ -16,14 +16,15 @@ export DSF_FIGURES=$PWD/build/reliability.txt
 failed=0
 figure() { printf '%s\t%s\n' "$1" "$2" >>"$DSF_FIGURES"; }
 
-# A small model on one thread, with an evaluation and a checkpoint every few seconds. The hours count
-# here and not the steps, so it leaves the cores to the tests.
+# A model large enough that a few pages of the program are no per cent of it, on one thread, with
+# evaluations and checkpoints all the time. The hours count here and not the steps, so it leaves the
+# cores to the tests.
 soak() {
   local out
   out=$(mktemp -d)
   if nice -n 19 scripts/soak.py --seconds "${SOAK_SECONDS:-7200}" --csv build/soak.csv -- \
     build/dsf train --quiet --data synthetic:recall --out "$out/run" --threads 1 --steps 1000000000 \
-    --set model.hidden=64 --set train.batch=32 --eval-every 999 --set train.checkpoint_every=333 \
+    --set model.hidden=512 --set train.batch=32 --eval-every 99 --set train.checkpoint_every=33 \
     >build/soak.log 2>&1; then
     figure "memory and open files" "$(sed -n 's/^time  *//p; s/^resident memory  *//p' build/soak.log |
       paste -sd ';' | sed 's/;/; /'); open files constant"

@@ -22,14 +22,14 @@ import time
 
 
 def sample(pid):
-    """(resident KiB, open files, threads) of a process, or None where it is gone."""
+    """(resident KiB, anonymous KiB, open files, threads) of a process, or None where it is gone."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
             fields = dict(line.split(":", 1) for line in status)
         if fields["State"].split()[0] in "ZX":
             return None
-        resident = int(fields["VmRSS"].split()[0])
-        return resident, len(os.listdir(f"/proc/{pid}/fd")), int(fields["Threads"])
+        resident, anonymous = (int(fields[name].split()[0]) for name in ("VmRSS", "RssAnon"))
+        return resident, anonymous, len(os.listdir(f"/proc/{pid}/fd")), int(fields["Threads"])
     except (FileNotFoundError, ProcessLookupError, KeyError):
         return None
     except PermissionError:
@@ -37,7 +37,7 @@ def sample(pid):
 
 
 def watch(pid, seconds, every, out):
-    """Samples [(time since start, resident, files, threads)]."""
+    """Samples [(time since start, resident, anonymous, files, threads)]."""
     samples = []
     start = time.monotonic()
     try:
@@ -48,13 +48,24 @@ def watch(pid, seconds, every, out):
                 break
             samples.append((now, *taken))
             if out:
-                print(f"{now:.1f},{taken[0]},{taken[1]},{taken[2]}", file=out, flush=True)
+                print(",".join([f"{now:.1f}", *map(str, taken)]), file=out, flush=True)
             if seconds and now >= seconds:
                 break
             time.sleep(every)
     except KeyboardInterrupt:
         pass
     return samples
+
+
+def growth_of(name, column, head, tail, kept):
+    """Prints the course of a column; its growth in per cent."""
+    # Medians of the first and last tenth: a checkpoint in progress is no growth.
+    begin = statistics.median(s[column] for s in head)
+    end = statistics.median(s[column] for s in tail)
+    growth = 100.0 * (end - begin) / begin
+    print(f"{name}  {begin / 1024:.1f} MiB at the start, {end / 1024:.1f} MiB at the end, "
+          f"{max(s[column] for s in kept) / 1024:.1f} MiB at most: {growth:+.2f} %")
+    return growth
 
 
 def report(samples, warmup, limit):
@@ -64,21 +75,18 @@ def report(samples, warmup, limit):
         print(f"soak: {len(kept)} samples after {warmup:g} s of warm-up, at least 10 are needed",
               file=sys.stderr)
         sys.exit(2)
-    # Medians of the first and last tenth: a checkpoint in progress is no growth.
     tenth = max(len(kept) // 10, 1)
     head, tail = kept[:tenth], kept[-tenth:]
-    begin = statistics.median(s[1] for s in head)
-    end = statistics.median(s[1] for s in tail)
-    growth = 100.0 * (end - begin) / begin
-    # While a checkpoint is written a file more is open: the usual number counts.
-    files_begin = statistics.mode(s[2] for s in head)
-    files_end = statistics.mode(s[2] for s in tail)
-    files = [s[2] for s in kept]
-    threads = [s[3] for s in kept]
     print(f"time             {kept[-1][0] - kept[0][0]:.0f} s after {warmup:g} s of warm-up, "
           f"{len(kept)} samples")
-    print(f"resident memory  {begin / 1024:.1f} MiB at the start, {end / 1024:.1f} MiB at the end, "
-          f"{max(s[1] for s in kept) / 1024:.1f} MiB at most: {growth:+.2f} %")
+    growth = growth_of("resident memory", 1, head, tail, kept)
+    # Without the pages of programs and files, which the system drops and takes up again as it likes.
+    growth_of("of it anonymous", 2, head, tail, kept)
+    # While a checkpoint is written a file more is open: the usual number counts.
+    files_begin = statistics.mode(s[3] for s in head)
+    files_end = statistics.mode(s[3] for s in tail)
+    files = [s[3] for s in kept]
+    threads = [s[4] for s in kept]
     print(f"open files       {files_begin} at the start, {files_end} at the end, "
           f"{min(files)} to {max(files)} in between")
     print(f"threads          {min(threads)} to {max(threads)}")
@@ -109,7 +117,7 @@ def main():
         pid = started.pid
     out = open(options.csv, "w", encoding="ascii") if options.csv else None
     if out:
-        print("seconds,resident_kib,open_files,threads", file=out)
+        print("seconds,resident_kib,anonymous_kib,open_files,threads", file=out)
     samples = watch(pid, options.seconds, options.every, out)
     if started and started.poll() is None:
         started.send_signal(signal.SIGTERM)
