@@ -7,6 +7,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/utf8.h"
+#include "dsf/data/bpe_model_check.h"
 #include "dsf/data/tokenizer_file.h"
 #include "dsf/data/vocabulary.h"
 
@@ -30,7 +31,8 @@ std::string plain_text(const SentencePieceProcessor& processor, int id) {
 
 BpeTokenizer::BpeTokenizer(std::string model)
     : model_(std::move(model)), processor_(std::make_unique<SentencePieceProcessor>()) {
-  if (model_.empty() || !processor_->LoadFromSerializedProto(model_).ok()) {
+  check_bpe_model(model_);
+  if (!processor_->LoadFromSerializedProto(model_).ok()) {
     throw DataError("no SentencePiece model in it");
   }
   for (int id = 0; id < processor_->GetPieceSize(); ++id) {

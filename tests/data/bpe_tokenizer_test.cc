@@ -153,5 +153,31 @@ TEST(BpeTokenizer, LongLinesAreLearntFromToo) {
   EXPECT_EQ(encode(learnt_from(text), " paragraph").size(), 1U);
 }
 
+// SentencePiece itself would end the process over these.
+TEST(BpeTokenizer, ModelWithAPieceWithoutTextIsRefused) {
+  std::string model = bpe_model({"bpe", 0, 1}, small_text(400));
+  EXPECT_NO_THROW(BpeTokenizer{model});
+  model[model.find("<unk>")] = '\0';
+  EXPECT_THAT(message_of<DataError>([&] { BpeTokenizer{model}; }), HasSubstr("NUL"));
+}
+
+TEST(BpeTokenizer, ModelOfAnotherKindIsRefused) {
+  const std::string piece =
+      "\x0a\x05\x0a\x03"
+      "abc";
+  const std::string unigram = "\x12\x02\x18\x01";
+  EXPECT_THAT(message_of<DataError>([&] { BpeTokenizer{piece}; }), HasSubstr("byte-pair"));
+  EXPECT_THAT(message_of<DataError>([&] { BpeTokenizer{piece + unigram}; }),
+              HasSubstr("byte-pair"));
+}
+
+TEST(BpeTokenizer, ModelThatIsCutOffIsRefused) {
+  const std::string model = bpe_model({"bpe", 0, 1}, small_text(400));
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{5}, model.size() / 2}) {
+    EXPECT_THROW(BpeTokenizer{model.substr(0, size)}, DataError);
+  }
+}
+
 }  // namespace
 }  // namespace dsf
