@@ -85,8 +85,8 @@ TEST(FreeSpace, RunThatWillNotFitIsRefusedBeforeItWritesAnything) {
   Lives lives("stream");
   const fs::path run = lives.fresh();
   // Checkpoints of 30 KB, some hundred millions of them: 15 TB.
-  const ProgramResult result = lives.live(
-      run, {"--set", "train.steps=1000000000", "--set", "train.keep=1000000000"});
+  const ProgramResult result =
+      lives.live(run, {"--set", "train.steps=1000000000", "--set", "train.keep=1000000000"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr(" MB are free"), HasSubstr("train.keep")));
   EXPECT_FALSE(fs::exists(run));
