@@ -35,9 +35,6 @@ class BpeTokenizer final : public Tokenizer {
   std::string decode(const std::vector<token_t>& ids) const override;
   StoredTokenizer stored() const override;
 
-  /// What it was made from.
-  const std::string& model() const { return model_; }
-
  private:
   void encode_plain(std::string_view text, std::vector<token_t>& out) const;
 

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "dsf/kernels/parallel.h"
-#include "dsf/kernels/scan_memory.h"
 #include "dsf/kernels/tile.h"
 
 namespace dsf {

@@ -42,6 +42,10 @@ void reverse_scan_blocked(const PackedLayout& layout, std::span<const float> a, 
 void reverse_scan_fft(const PackedLayout& layout, std::span<const float> a, ScanWorkspace& work,
                       MatrixF g);
 
+/// Numbers that the FFT form of the diagonal scan keeps in ScanWorkspace::spectra for `steps` steps
+/// of `columns` columns.
+dim_t fft_scan_numbers(dim_t steps, dim_t columns);
+
 /// `automatic` takes serial where a step has elements enough for many threads, else blocked. It
 /// looks at the shape alone, so that the result does not depend on the number of threads.
 void reverse_scan(ScanForm form, const PackedLayout& layout, std::span<const float> a,
