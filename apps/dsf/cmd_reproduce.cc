@@ -134,7 +134,7 @@ Report paper_report(const PaperExperiment& experiment, const std::string& scale,
                 {reproduction_table(models)},
                 reproduction_json(experiment, models),
                 {}};
-  report.figures.push_back({"figure", reproduction_figure(experiment, models)});
+  report.figures.push_back({experiment.name, reproduction_figure(experiment, models)});
   return report;
 }
 
@@ -190,12 +190,13 @@ Report complexity_report(const ReproduceOptions& options) {
       complexity_figures(sweeps, points)};
 }
 
-void write_report(const Report& report, const std::filesystem::path& out) {
+// Named after the experiment, so that experiments with the same models can share a directory.
+void write_report(const Report& report, const std::string& name, const std::filesystem::path& out) {
   std::filesystem::create_directories(out);
   std::string markdown = report.heading + "\n";
   for (const Table& table : report.tables) markdown += "\n" + table.to_markdown();
-  replace_file(out / "table.md", markdown);
-  replace_file(out / "table.json", report.json);
+  replace_file(out / (name + ".md"), markdown);
+  replace_file(out / (name + ".json"), report.json);
   for (const NamedFigure& named : report.figures) {
     if (!named.figure.curves.empty()) write_figure(named.figure, out / named.name);
   }
@@ -216,14 +217,15 @@ void run_reproduce(const ReproduceOptions& options) {
   const InterruptGuard guard;
   const Report report =
       options.name == kComplexity ? complexity_report(options) : train_and_report(options);
-  write_report(report, options.out);
+  write_report(report, options.name, options.out);
   if (options.json) {
     fmt::print("{}", report.json);
     return;
   }
   fmt::print("{}\n", report.heading);
   for (const Table& table : report.tables) fmt::print("\n{}", table.to_text());
-  fmt::print("\n{}: table.md, table.json, figures as SVG and PNG\n", options.out);
+  fmt::print("\n{}: {}.md, {}.json, figures as SVG and PNG\n", options.out, options.name,
+             options.name);
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ TEST_F(TextCommands, ReproduceListsTheExperiments) {
   EXPECT_THAT(unknown.err, HasSubstr("depth"));
 }
 
-TEST_F(TextCommands, ReproduceWritesTablesAndIsReadBackAtNoCost) {
+TEST_F(TextCommands, ReproduceWritesTablesAndUsesFinishedRunsAgain) {
   Words words = {"reproduce",  "architectures", "--data", path("text.txt"), "--out",
                  path("grid"), "--threads",     "1",      "--json"};
   for (const char* set : {"data.vocab=0", "data.context=8", "model.hidden=8", "model.layers=1",
@@ -128,10 +128,20 @@ TEST_F(TextCommands, ReproduceWritesTablesAndIsReadBackAtNoCost) {
   EXPECT_EQ(report["models"][0]["model"], "attention_3L512");
   EXPECT_EQ(report["models"][0]["bptt"]["paper"], 24.58);
   EXPECT_GT(report["models"][2]["dsf"]["perplexity"].get<double>(), 1.0);
-  EXPECT_THAT(slurp(directory_ / "grid/table.md"), HasSubstr("| attention_3L512"));
+  EXPECT_THAT(slurp(directory_ / "grid/architectures.md"), HasSubstr("| attention_3L512"));
   const auto before = snapshot(directory_ / "grid/gru_3L512");
   EXPECT_EQ(json::parse(run_ok(words)), report);
   EXPECT_EQ(snapshot(directory_ / "grid/gru_3L512"), before);
+
+  // Another experiment with this model in the same directory takes its runs.
+  const std::string table = slurp(directory_ / "grid/architectures.md");
+  const auto shared = snapshot(directory_ / "grid/gru_3L512/dsf");
+  words[1] = "depth";
+  words.insert(words.end(), {"--only", "gru_3L512"});
+  const json depth = json::parse(run_ok(words));
+  EXPECT_EQ(depth["models"][0]["dsf"]["perplexity"], report["models"][2]["dsf"]["perplexity"]);
+  EXPECT_EQ(snapshot(directory_ / "grid/gru_3L512/dsf"), shared);
+  EXPECT_EQ(slurp(directory_ / "grid/architectures.md"), table);
 }
 
 }  // namespace
