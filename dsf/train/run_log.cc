@@ -142,6 +142,7 @@ void RunLog::write(const EvalReport& report) {
                        {"perplexity", report.perplexity},
                        {"accuracy", report.accuracy},
                        {"tokens", report.tokens},
+                       {"train_loss", report.train_loss},
                        {"best", report.best},
                        {"seconds", report.seconds},
                        {"eval_seconds", report.eval_seconds}}));
