@@ -7,8 +7,8 @@
 find_package(GTest CONFIG REQUIRED)
 include(GoogleTest)
 
-set(DSF_ROOMS base kernels cells feedback layers model optim data dist train experiment apps
-    reliability)
+set(DSF_ROOMS base kernels cells feedback layers model optim data dist report train bench experiment
+    apps reliability)
 set(long_suites "*Long.*:*Long/*")
 
 # Slow scalar references and helpers, shared by all rooms.

@@ -9,7 +9,7 @@
 
 #include "apps/dsf/commands.h"
 #include "dsf/data/corpus_report.h"
-#include "dsf/experiment/table.h"
+#include "dsf/report/table.h"
 
 namespace dsf {
 namespace {

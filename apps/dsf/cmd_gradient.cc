@@ -11,7 +11,6 @@
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
 #include "dsf/experiment/gradient_course.h"
-#include "dsf/experiment/gradient_lags.h"
 #include "dsf/experiment/step_time.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/config_file.h"
@@ -26,8 +25,7 @@ struct GradientOptions {
   std::string data;
   std::string checkpoint = "last";
   std::vector<std::string> sets;
-  GradientComparisonOptions comparison;
-  bool lags = false;
+  CourseOptions course;
   dim_t steps = 0;
   dim_t every = 100;
   std::string out;
@@ -41,7 +39,7 @@ struct Subject {
   RunConfig config;
   Dataset data;
   std::unique_ptr<LanguageModel> model;
-  dim_t step = 0;
+  dim_t step = 0;  ///< of the checkpoint; 0 for a configuration
 };
 
 Subject open_run(const GradientOptions& options) {
@@ -77,10 +75,9 @@ Subject open_config(const GradientOptions& options) {
 /// Everything that was measured.
 struct Findings {
   std::vector<CoursePoint> course;  ///< one point where nothing was trained on the way
-  std::vector<MethodLags> lags;
   std::map<std::string, double> costs;
 
-  const std::vector<MethodAgreement>& methods() const { return course.back().methods; }
+  const CoursePoint& last() const { return course.back(); }
 };
 
 nlohmann::ordered_json rows_json(const std::vector<GradientAgreement>& rows) {
@@ -118,33 +115,37 @@ nlohmann::ordered_json lags_json(const std::vector<MethodLags>& methods) {
   return json;
 }
 
-void print_json(const GradientOptions& options, const Subject& subject, const Findings& found) {
+nlohmann::ordered_json point_json(const CoursePoint& point) {
+  nlohmann::ordered_json json = {{"step", point.step}, {"methods", methods_json(point.methods)}};
+  if (!point.lags.empty()) json["lags"] = lags_json(point.lags);
+  return json;
+}
+
+void print_json(const GradientOptions& options, const Findings& found) {
   nlohmann::ordered_json json = {{"source", options.source},
-                                 {"step", subject.step},
-                                 {"split", options.comparison.split},
-                                 {"batches", options.comparison.batches},
-                                 {"methods", methods_json(found.methods())}};
-  if (!found.lags.empty()) json["lags"] = lags_json(found.lags);
+                                 {"split", options.course.comparison.split},
+                                 {"batches", options.course.comparison.batches}};
+  json.update(point_json(found.last()));
   if (!found.costs.empty()) json["step_time_to_ft"] = found.costs;
   if (found.course.size() > 1) {
     json["course"] = nlohmann::ordered_json::array();
-    for (const CoursePoint& point : found.course) {
-      json["course"].push_back({{"step", point.step}, {"methods", methods_json(point.methods)}});
-    }
+    for (const CoursePoint& point : found.course) json["course"].push_back(point_json(point));
   }
   fmt::print("{}\n", json.dump());
 }
 
 void print_tables(const GradientOptions& options, const Subject& subject, const Findings& found) {
   fmt::print("{} after {} steps, {} batches of {}: cosine to BPTT's gradient, ratio of norms\n",
-             options.source, subject.step, options.comparison.batches, options.comparison.split);
-  fmt::print("\n{}", gradient_table(found.methods()).to_text());
-  fmt::print("\n{}", gradient_layer_table(found.methods()).to_text());
-  if (!found.lags.empty()) {
+             options.source, found.last().step, options.course.comparison.batches,
+             options.course.comparison.split);
+  fmt::print("\n{}", gradient_table(found.last().methods).to_text());
+  fmt::print("\n{}", gradient_layer_table(found.last().methods).to_text());
+  for (const CoursePoint& point : found.course) {
+    if (point.lags.empty()) continue;
     fmt::print(
-        "\nloss of each sequence's last token, at the input of a block `lag` steps before it "
-        "(BPTT: its norm, lag 0 being 1)\n\n{}",
-        lag_table(found.lags).to_text());
+        "\nafter {} steps, loss of each sequence's last token, at the input of a block `lag` steps "
+        "before it (BPTT: its norm, lag 0 being 1)\n\n{}",
+        point.step, lag_table(point.lags).to_text());
   }
   if (found.course.size() > 1) {
     fmt::print("\ncosine of the recurrent weights' gradient along training by {}\n\n{}",
@@ -155,23 +156,21 @@ void print_tables(const GradientOptions& options, const Subject& subject, const 
 // Trains where --steps asks for it.
 std::vector<CoursePoint> course_of(const GradientOptions& options, Subject& subject) {
   if (options.steps == 0) {
-    return {{subject.step,
-             compare_gradients(subject.config, subject.data, *subject.model, options.comparison)}};
+    return {
+        course_point(subject.config, subject.data, *subject.model, options.course, subject.step)};
   }
-  auto course = gradient_course(
-      subject.config, subject.data, options.comparison, options.every,
+  return gradient_course(
+      subject.config, subject.data, options.course, options.every,
       [](const CoursePoint& point) { log_info(fmt::format("step {}", point.step)); },
       *subject.model);
-  subject.step = course.back().step;
-  return course;
 }
 
 void write_figures(const GradientOptions& options, const Subject& subject, Findings& found) {
   const std::filesystem::path out = options.out;
   std::filesystem::create_directories(out);
-  found.costs = relative_step_times(subject.config, options.comparison.methods,
-                                    out / "step_times.json", [] { return false; });
-  for (const NamedFigure& named : gradient_figures(found.course, found.costs, found.lags)) {
+  found.costs = relative_step_times(subject.config, options.course.comparison.methods,
+                                    out / "step_times.json", [] { return 0; });
+  for (const NamedFigure& named : gradient_figures(found.course, found.costs)) {
     write_figure(named.figure, out / named.name);
   }
 }
@@ -198,12 +197,9 @@ void run_gradient(const GradientOptions& options) {
   Subject subject = is_run ? open_run(options) : open_config(options);
   Findings found;
   found.course = course_of(options, subject);
-  if (options.lags) {
-    found.lags = compare_lags(subject.config, subject.data, *subject.model, options.comparison);
-  }
   if (!options.out.empty()) write_figures(options, subject, found);
   if (options.json) {
-    print_json(options, subject, found);
+    print_json(options, found);
   } else {
     print_tables(options, subject, found);
   }
@@ -213,20 +209,22 @@ void run_gradient(const GradientOptions& options) {
 
 void add_gradient_command(CLI::App& app) {
   const auto options = std::make_shared<GradientOptions>();  // shared with the callback below
-  options->comparison.methods = {"ft",         "dsf",        "gated", "gated:diagonal",
-                                 "iterated:1", "iterated:2", "fitted"};
+  options->course.comparison.methods = {"ft",         "dsf",        "gated", "gated:diagonal",
+                                        "iterated:1", "iterated:2", "fitted"};
   CLI::App* command =
       app.add_subcommand("gradient", "how close each feedback's gradient comes to BPTT's");
   command->add_option("source", options->source, "directory of a run, or a TOML configuration")
       ->required();
-  command->add_option("--feedback", options->comparison.methods, "methods to compare with BPTT")
+  command
+      ->add_option("--feedback", options->course.comparison.methods, "methods to compare with BPTT")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
-  command->add_option("--batches", options->comparison.batches, "batches to take the mean over")
+  command
+      ->add_option("--batches", options->course.comparison.batches, "batches to take the mean over")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--split", options->comparison.split, "train, valid or test")
+  command->add_option("--split", options->course.comparison.split, "train, valid or test")
       ->check(CLI::IsMember({"train", "valid", "test"}))
       ->capture_default_str();
   command->add_option("--checkpoint", options->checkpoint, "of a run: best or last")
@@ -237,7 +235,7 @@ void add_gradient_command(CLI::App& app) {
       ->option_text("SECTION.KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_flag("--lags", options->lags, "also by the number of steps back in time");
+  command->add_flag("--lags", options->course.lags, "also by the number of steps back in time");
   command
       ->add_option("--steps", options->steps,
                    "of a configuration: train so many steps and compare on the way")

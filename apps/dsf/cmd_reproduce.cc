@@ -13,10 +13,11 @@
 #include "dsf/base/file.h"
 #include "dsf/base/interrupt.h"
 #include "dsf/base/nearest_name.h"
-#include "dsf/experiment/bench_measure.h"
-#include "dsf/experiment/complexity.h"
+#include "dsf/bench/measure.h"
+#include "dsf/experiment/complexity_report.h"
 #include "dsf/experiment/feedback_experiment.h"
-#include "dsf/experiment/reproduction.h"
+#include "dsf/experiment/feedback_report.h"
+#include "dsf/experiment/reproduction_report.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/kernels/parallel.h"
 
@@ -178,8 +179,8 @@ Report complexity_report(const ReproduceOptions& options) {
   const std::filesystem::path out = options.out;
   std::filesystem::create_directories(out);
   const auto sweeps = complexity_sweeps(scale_of(options));
-  const auto points = measure_complexity(sweeps, out / "times.json", kSecondsAShape,
-                                         [] { return InterruptGuard::signal_seen() != 0; });
+  const auto points =
+      measure_complexity(sweeps, out / "times.json", kSecondsAShape, InterruptGuard::signal_seen);
   return {
       fmt::format("Complexity (table 1), {} scale: exponents of the time of a GRU layer over "
                   "length T and width D, f32, {} threads; medians of interleaved runs. Path: "
@@ -202,17 +203,20 @@ void write_report(const Report& report, const std::string& name, const std::file
   }
 }
 
-void run_reproduce(const ReproduceOptions& options) {
+void run_reproduce(ReproduceOptions options) {
   if (options.list) {
     print_list();
     return;
   }
-  if (options.name.empty() || options.out.empty()) {
-    throw UsageError("give the name of an experiment (--list shows them) and --out");
+  if (options.name.empty()) {
+    throw UsageError("give the name of an experiment; --list shows them");
   }
   check_known(options.name);
   if (options.name != kComplexity && options.data.empty()) {
     throw UsageError(fmt::format("{}: give the text with --data", options.name));
+  }
+  if (options.out.empty()) {
+    options.out = fmt::format("runs/reproduce-{}-{}", options.name, options.scale);
   }
   const InterruptGuard guard;
   const Report report =
@@ -243,8 +247,10 @@ void add_reproduce_command(CLI::App& app) {
   command->add_option("--data", options->data, "Penn Treebank or WikiText directory");
   command->add_option("--wikitext", options->wikitext,
                       "feedback: WikiText directory, for its part of the full scale");
-  command->add_option("--out", options->out,
-                      "directory of the runs; what is finished there is not run again");
+  command->add_option(
+      "--out", options->out,
+      "directory of the runs (runs/reproduce-NAME-SCALE); what is finished there is "
+      "not run again");
   command->add_option("--only", options->only, "models of the experiment, by name")
       ->delimiter(',')
       ->allow_extra_args(false);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dsf/base/log.h"
+#include "dsf/report/method_title.h"
 #include "dsf/train/progress.h"
 
 namespace dsf {
@@ -45,13 +46,6 @@ std::vector<ComparedRun> run_comparison(const Comparison& comparison, const Stop
   return runs;
 }
 
-std::string method_title(const std::string& method) {
-  if (method == "bptt") return "BPTT";
-  if (method == "ft") return "FT-BPTT";
-  if (method == "dsf") return "DSF";
-  return method;
-}
-
 Table comparison_table(const std::vector<ComparedRun>& runs) {
   Table table({"method", "valid ppl", "best", "tokens/s", "forward", "head", "backward"});
   for (const ComparedRun& run : runs) {
@@ -67,7 +61,7 @@ Table comparison_table(const std::vector<ComparedRun>& runs) {
 }
 
 Figure comparison_figure(const std::string& title, const std::vector<ComparedRun>& runs) {
-  Figure figure{title, "training steps", "validation perplexity", false, {}};
+  Figure figure{.title = title, .x_label = "training steps", .y_label = "validation perplexity"};
   for (const ComparedRun& run : runs) {
     Curve curve{method_title(run.method), run.method, {}, {}};
     for (const EvalReport& evaluation : run.evaluations) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "dsf/experiment/figure.h"
-#include "dsf/experiment/table.h"
+#include "dsf/report/figure.h"
+#include "dsf/report/table.h"
 #include "dsf/train/training_run.h"
 
 namespace dsf {
@@ -27,9 +27,6 @@ struct ComparedRun {
 
 /// Trains one method after the other. Stops early, with what there is, where `stop` asks for it.
 std::vector<ComparedRun> run_comparison(const Comparison& comparison, const StopRequest& stop);
-
-/// "BPTT", "FT-BPTT", "DSF": how people write it.
-std::string method_title(const std::string& method);
 
 /// Validation perplexity, tokens/s, and where the time of a step goes.
 Table comparison_table(const std::vector<ComparedRun>& runs);

@@ -13,10 +13,10 @@
 #include "dsf/base/file.h"
 #include "dsf/base/log.h"
 #include "dsf/base/timer.h"
-#include "dsf/experiment/bench_layer.h"
-#include "dsf/experiment/statistics.h"
+#include "dsf/bench/layer.h"
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/report/statistics.h"
 
 namespace dsf {
 namespace {
@@ -205,13 +205,13 @@ std::vector<ComplexitySweep> complexity_sweeps(Scale scale) {
 
 std::vector<ComplexityPoint> measure_complexity(const std::vector<ComplexitySweep>& sweeps,
                                                 const std::filesystem::path& file, double seconds,
-                                                const std::function<bool()>& stop) {
+                                                const StopRequest& stop) {
   std::vector<ComplexityPoint> stored = read_points(file);
   std::vector<ComplexityPoint> points;
   for (const ComplexitySweep& sweep : sweeps) {
     for (const ComplexityShape& shape : sweep.shapes()) {
       const auto matches = [&shape](const auto& point) { return is_of(point, shape); };
-      if (std::none_of(stored.begin(), stored.end(), matches) && !stop()) {
+      if (std::none_of(stored.begin(), stored.end(), matches) && stop() == 0) {
         log_info(fmt::format("B={} T={} D={}", shape.batch, shape.steps, shape.hidden));
         for (ComplexityPoint& point : measure_shape(shape, seconds)) stored.push_back(point);
         write_points(stored, file);
@@ -220,36 +220,6 @@ std::vector<ComplexityPoint> measure_complexity(const std::vector<ComplexitySwee
     }
   }
   return points;
-}
-
-std::optional<PowerFit> fit_power(const std::vector<double>& x, const std::vector<double>& y) {
-  const auto n = static_cast<double>(x.size());
-  const auto positive = [](double value) { return value > 0.0; };
-  if (x.size() < 3 || !std::all_of(x.begin(), x.end(), positive) ||
-      !std::all_of(y.begin(), y.end(), positive)) {
-    return std::nullopt;
-  }
-  double mean_x = 0.0;
-  double mean_y = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    mean_x += std::log(x[i]) / n;
-    mean_y += std::log(y[i]) / n;
-  }
-  double xx = 0.0;
-  double xy = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xx += (std::log(x[i]) - mean_x) * (std::log(x[i]) - mean_x);
-    xy += (std::log(x[i]) - mean_x) * (std::log(y[i]) - mean_y);
-  }
-  PowerFit fit;
-  fit.exponent = xy / xx;
-  double squares = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double off = std::log(y[i]) - mean_y - fit.exponent * (std::log(x[i]) - mean_x);
-    squares += off * off;
-  }
-  fit.error = std::sqrt(squares / (n - 2.0) / xx);
-  return fit;
 }
 
 }  // namespace dsf

@@ -10,15 +10,13 @@
 // exponent is fitted to it.
 
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dsf/experiment/paper_experiments.h"
-#include "dsf/experiment/run_record.h"
-#include "dsf/experiment/table.h"
+#include "dsf/train/training_run.h"
 
 namespace dsf {
 
@@ -57,43 +55,9 @@ std::vector<ComplexitySweep> complexity_sweeps(Scale scale);
 
 /// Measures the shapes of the sweeps that `file` does not have yet, and adds them to it, each as
 /// soon as it is measured. A file from another CPU or number of threads is replaced. `seconds`: for
-/// one shape, about. Measures nothing more once `stop`
-/// returns true.
+/// one shape, about. Measures nothing more once `stop` asks for it.
 std::vector<ComplexityPoint> measure_complexity(const std::vector<ComplexitySweep>& sweeps,
                                                 const std::filesystem::path& file, double seconds,
-                                                const std::function<bool()>& stop);
-
-/// y = c x^exponent, by least squares of the logarithms; `error`: standard error of the exponent,
-/// from what the points are off the line.
-struct PowerFit {
-  double exponent = 0.0;
-  double error = 0.0;
-};
-
-/// Nothing for fewer than three points (there would be no error) or one that is not positive.
-std::optional<PowerFit> fit_power(const std::vector<double>& x, const std::vector<double>& y);
-
-/// The first length at which the FFT is faster than the other form and stays so; nothing where
-/// there is none among those measured.
-std::optional<dim_t> fft_crossover(const std::vector<ComplexityPoint>& points,
-                                   const ComplexitySweep& sweep, const std::string& other);
-
-/// Exponents over T and D with their errors, the paper's beside them; "(3 of 5)" where not every
-/// place of the sweep has a point.
-Table exponent_table(const std::vector<ComplexitySweep>& sweeps,
-                     const std::vector<ComplexityPoint>& points);
-/// Where the FFT overtakes the other forms.
-Table crossover_table(const std::vector<ComplexitySweep>& sweeps,
-                      const std::vector<ComplexityPoint>& points);
-/// Every time.
-Table complexity_times(const std::vector<ComplexityPoint>& points);
-
-/// All of it, as JSON text.
-std::string complexity_json(const std::vector<ComplexitySweep>& sweeps,
-                            const std::vector<ComplexityPoint>& points);
-
-/// over_steps_B<batch> and over_hidden_B<batch>: the path through time, a curve a method.
-std::vector<NamedFigure> complexity_figures(const std::vector<ComplexitySweep>& sweeps,
-                                            const std::vector<ComplexityPoint>& points);
+                                                const StopRequest& stop);
 
 }  // namespace dsf

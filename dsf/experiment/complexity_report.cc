@@ -1,4 +1,4 @@
-// What the times of complexity.cc say: exponents, crossovers, figures.
+#include "dsf/experiment/complexity_report.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "dsf/experiment/complexity.h"
+#include "dsf/report/power_fit.h"
 
 namespace dsf {
 namespace {
@@ -159,7 +159,10 @@ std::string complexity_json(const std::vector<ComplexitySweep>& sweeps,
                          {"times", ordered_json::array()}};
   for (const ComplexitySweep& sweep : sweeps) {
     for (const Method& method : kMethods) {
-      ordered_json row = {{"method", method.name}, {"batch", sweep.batch}};
+      ordered_json row = {
+          {"method", method.name},
+          {"batch", sweep.batch},
+          {"paper", {{"steps", method.over_steps}, {"hidden", method.over_hidden}}}};
       for (const auto& [name, quantity] :
            {std::pair("path", Quantity::path), std::pair("backward", Quantity::backward)}) {
         row[name] = {

@@ -1,14 +1,11 @@
 #pragma once
 
-// Beyond the paper: every feedback of docs/feedback.md on the same models, its learning rate chosen
-// from the same list, with the gap it leaves to BPTT and the time of its step beside FT-BPTT's.
+// Beyond the paper: the feedbacks of docs/feedback.md on the same models, the learning rate of each
+// chosen from the same list.
 
-#include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "dsf/experiment/reproduction.h"
+#include "dsf/experiment/paper_experiments.h"
 
 namespace dsf {
 
@@ -17,32 +14,5 @@ namespace dsf {
 /// WikiText-2 in the paper's model of three layers of 512 (where `wikitext` names its directory),
 /// and recall over gaps of 16, 64, 256 and 1024.
 PaperExperiment feedback_experiment(Scale scale, const std::string& wikitext);
-
-/// What a finished grid says of one method on one model.
-struct FeedbackRow {
-  std::string model;
-  std::string method;
-  std::optional<double> rate;            ///< chosen, where there was a choice
-  std::map<double, double> tuning;       ///< best validation perplexity of seed 1 by rate
-  std::optional<Statistics> validation;  ///< best perplexity
-  std::optional<Statistics> test;        ///< of the checkpoint that was best in validation
-  std::optional<double> gap;             ///< validation / BPTT's - 1
-  std::optional<double> test_gap;
-  std::optional<double> step_time;  ///< of a training step, FT-BPTT's being 1
-};
-
-/// Test perplexities and step times are measured where they are missing, and kept beside the runs:
-/// <run>/test.json, <model>/step_times.json. Nothing is measured after `stop` asks for it.
-std::vector<FeedbackRow> feedback_rows(const Reproduction& reproduction,
-                                       const std::vector<ModelRuns>& models,
-                                       const StopRequest& stop);
-
-Table feedback_table(const std::vector<FeedbackRow>& rows);
-
-/// The same and the perplexity at every learning rate, as JSON text.
-std::string feedback_json(const PaperExperiment& experiment, const std::vector<FeedbackRow>& rows);
-
-/// Gap to BPTT against step time, a point a method.
-Figure feedback_figure(const std::string& model, const std::vector<FeedbackRow>& rows);
 
 }  // namespace dsf

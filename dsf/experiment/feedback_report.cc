@@ -1,4 +1,4 @@
-// What a finished grid of feedback methods says: rows, table, JSON, figure.
+#include "dsf/experiment/feedback_report.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,8 @@
 
 #include "dsf/base/file.h"
 #include "dsf/base/log.h"
-#include "dsf/experiment/comparison.h"
-#include "dsf/experiment/feedback_experiment.h"
 #include "dsf/experiment/step_time.h"
+#include "dsf/report/method_title.h"
 #include "dsf/train/evaluation.h"
 #include "dsf/train/stored_model.h"
 
@@ -71,9 +70,8 @@ std::vector<FeedbackRow> rows_of(const Reproduction& reproduction, const ModelRu
                                  const StopRequest& stop) {
   RunConfig config = with_assignments(RunConfig(), settings_of(reproduction, model.model));
   resolve(config);
-  const auto times = relative_step_times(config, model.model.methods,
-                                         reproduction.out / model.model.name / "step_times.json",
-                                         [&stop] { return stop() != 0; });
+  const auto times = relative_step_times(
+      config, model.model.methods, reproduction.out / model.model.name / "step_times.json", stop);
   std::vector<FeedbackRow> rows;
   FeedbackRow exact;
   for (const MethodRuns& runs : model.methods) {
@@ -84,7 +82,7 @@ std::vector<FeedbackRow> rows_of(const Reproduction& reproduction, const ModelRu
     row.tuning = runs.tuning;
     row.validation = model.perplexity(runs.method);
     std::vector<double> tests;
-    for (const FinishedRun& run : runs.runs) {
+    for (const RunRecord& run : runs.runs) {
       const auto test = test_perplexity(run.root, config.train.threads, stop);
       if (test) tests.push_back(*test);
     }
@@ -147,12 +145,10 @@ std::string feedback_json(const PaperExperiment& experiment, const std::vector<F
 }
 
 Figure feedback_figure(const std::string& model, const std::vector<FeedbackRow>& rows) {
-  Figure figure{model,
-                "time of a training step, FT-BPTT = 1",
-                "validation perplexity above BPTT's, %",
-                false,
-                {}};
-  figure.points_only = true;
+  Figure figure{.title = model,
+                .x_label = "time of a training step, FT-BPTT = 1",
+                .y_label = "validation perplexity above BPTT's, %",
+                .points_only = true};
   for (const FeedbackRow& row : rows) {
     if (row.model != model || !row.gap || !row.step_time) continue;
     figure.curves.push_back(

@@ -11,8 +11,8 @@
 
 #include "dsf/data/batcher.h"
 #include "dsf/data/dataset.h"
-#include "dsf/experiment/table.h"
 #include "dsf/model/language_model.h"
+#include "dsf/report/table.h"
 #include "dsf/train/run_config.h"
 
 namespace dsf {

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "dsf/experiment/comparison.h"
 #include "dsf/optim/clip.h"
+#include "dsf/report/method_title.h"
 #include "dsf/train/training_schedule.h"
 
 namespace dsf {
@@ -53,12 +53,12 @@ class PlainTraining {
   dim_t step_ = 0;
 };
 
+constexpr const char* kCosine = "cosine to BPTT's gradient";
+
 Figure course_figure(const std::vector<CoursePoint>& course) {
-  Figure figure{"Gradient of the recurrent weights along training",
-                "training steps",
-                "cosine to BPTT's gradient",
-                false,
-                {}};
+  Figure figure{.title = "Gradient of the recurrent weights along training",
+                .x_label = "training steps",
+                .y_label = kCosine};
   if (course.size() < 2) return figure;
   for (std::size_t i = 0; i < course.front().methods.size(); ++i) {
     const std::string& method = course.front().methods[i].method;
@@ -74,12 +74,10 @@ Figure course_figure(const std::vector<CoursePoint>& course) {
 
 Figure cost_figure(const std::vector<MethodAgreement>& methods,
                    const std::map<std::string, double>& costs) {
-  Figure figure{"Gradient of the recurrent weights against cost",
-                "time of a training step, FT-BPTT = 1",
-                "cosine to BPTT's gradient",
-                false,
-                {}};
-  figure.points_only = true;
+  Figure figure{.title = "Gradient of the recurrent weights against cost",
+                .x_label = "time of a training step, FT-BPTT = 1",
+                .y_label = kCosine,
+                .points_only = true};
   for (const MethodAgreement& method : methods) {
     const auto cost = costs.find(method.method);
     if (cost == costs.end()) continue;
@@ -89,13 +87,13 @@ Figure cost_figure(const std::vector<MethodAgreement>& methods,
   return figure;
 }
 
-Figure lag_figure(const std::vector<MethodLags>& lags) {
-  Figure figure{"Gradient of the last token's loss at the input",
-                "steps back in time",
-                "cosine to BPTT's gradient",
-                false,
-                {}};
-  for (const MethodLags& method : lags) {
+Figure lag_figure(const CoursePoint& point) {
+  Figure figure{.title = fmt::format(
+                    "Gradient of the last token's loss at the input, after {} steps", point.step),
+                .x_label = "steps back in time",
+                .y_label = kCosine,
+                .log_x = true};
+  for (const MethodLags& method : point.lags) {
     Curve curve{method_title(method.method), method.method, {}, {}};
     for (const LagAgreement& row : method.blocks.front()) {
       if (row.lag == 0) continue;  // not on a logarithmic axis
@@ -104,21 +102,27 @@ Figure lag_figure(const std::vector<MethodLags>& lags) {
     }
     if (!curve.x.empty()) figure.curves.push_back(std::move(curve));
   }
-  figure.log_x = true;
   return figure;
 }
 
 }  // namespace
 
+CoursePoint course_point(const RunConfig& config, const Dataset& data, const LanguageModel& model,
+                         const CourseOptions& options, dim_t step) {
+  CoursePoint point{step, compare_gradients(config, data, model, options.comparison), {}};
+  if (options.lags) point.lags = compare_lags(config, data, model, options.comparison);
+  return point;
+}
+
 std::vector<CoursePoint> gradient_course(const RunConfig& config, const Dataset& data,
-                                         const GradientComparisonOptions& options, dim_t every,
+                                         const CourseOptions& options, dim_t every,
                                          const std::function<void(const CoursePoint&)>& on_point,
                                          LanguageModel& model) {
   PlainTraining training(config, data, model);
   std::vector<CoursePoint> course;
   for (;;) {
     if (training.step() % every == 0 || training.finished()) {
-      course.push_back({training.step(), compare_gradients(config, data, model, options)});
+      course.push_back(course_point(config, data, model, options, training.step()));
       on_point(course.back());
     }
     if (training.finished()) return course;
@@ -148,14 +152,15 @@ Table course_table(const std::vector<CoursePoint>& course) {
 }
 
 std::vector<NamedFigure> gradient_figures(const std::vector<CoursePoint>& course,
-                                          const std::map<std::string, double>& costs,
-                                          const std::vector<MethodLags>& lags) {
+                                          const std::map<std::string, double>& costs) {
   std::vector<NamedFigure> figures;
   figures.push_back({"gradient_course", course_figure(course)});
   if (!course.empty()) {
     figures.push_back({"gradient_cost", cost_figure(course.back().methods, costs)});
   }
-  figures.push_back({"gradient_lags", lag_figure(lags)});
+  for (const CoursePoint& point : course) {
+    figures.push_back({fmt::format("gradient_lags_{}", point.step), lag_figure(point)});
+  }
   std::erase_if(figures, [](const NamedFigure& named) { return named.figure.curves.empty(); });
   return figures;
 }

@@ -3,20 +3,27 @@
 // The paper's experiments as data: which models, trained how, and the numbers printed for them.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace dsf {
 
+/// What the paper states of a model.
+struct PaperNumbers {
+  std::map<std::string, double> perplexities = {};  ///< of validation, by method
+  std::optional<double> parameters = {};            ///< in millions
+};
+
 /// A model of an experiment, trained by each of `methods`.
 struct PaperModel {
-  std::string name;                     ///< "gru_3L512": of its directory, at full size
-  double x = 0.0;                       ///< where it stands in the experiment's figure
-  std::vector<std::string> settings;    ///< "section.key=value"
-  std::vector<std::string> methods;     ///< feedback.method of its runs
-  std::map<std::string, double> paper;  ///< validation perplexity by method, where stated
-  std::vector<double> rates = {};       ///< train.lr to choose from; empty: the settings' own
-  std::string corpus = {};              ///< in place of the grid's, where it is not empty
+  std::string name;                   ///< "gru_3L512": of its directory, at full size
+  double x = 0.0;                     ///< where it stands in the experiment's figure
+  std::vector<std::string> settings;  ///< "section.key=value"
+  std::vector<std::string> methods;   ///< feedback.method of its runs
+  PaperNumbers paper = {};
+  std::vector<double> rates = {};  ///< train.lr to choose from; empty: the settings' own
+  std::string corpus = {};         ///< in place of the grid's, where it is not empty
 };
 
 struct PaperExperiment {

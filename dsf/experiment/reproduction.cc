@@ -3,16 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "dsf/base/error.h"
-#include "dsf/base/file.h"
 #include "dsf/base/log.h"
-#include "dsf/experiment/comparison.h"
-#include "dsf/experiment/log_line.h"
 #include "dsf/train/progress.h"
 
 namespace dsf {
@@ -49,10 +43,10 @@ void check_same_settings(const GridRun& run) {
   RunConfig stored = read_run_config(run.root);
   stored.train.threads = wanted.train.threads;  // changes no result
   if (to_toml(stored) == to_toml(wanted)) return;
-  throw UsageError(fmt::format(
-      "{} holds a finished run with other settings (another --scale, --data or --set?); "
-      "choose another --out",
-      run.root.string()));
+  throw UsageError(
+      fmt::format("{} holds a run with other settings (another --scale, --data or --set?); "
+                  "choose another --out",
+                  run.root.string()));
 }
 
 // False where the run was stopped.
@@ -75,11 +69,11 @@ bool train(const GridRun& run, const StopRequest& stop) {
 }
 
 // A run whose perplexities are all beyond counting has diverged without saying so.
-bool has_diverged(const fs::path& root) {
-  if (!is_run_directory(root)) return false;
-  const RunRecord run = read_run_record(root);
+bool has_diverged(const RunRecord& run) {
   return run.state == "diverged" || (run.state == "done" && !run.best_perplexity);
 }
+
+bool is_finished(const RunRecord& run) { return run.state == "done" && run.best_perplexity; }
 
 /// Trains the runs of a grid that are missing.
 class GridTrainer {
@@ -89,7 +83,7 @@ class GridTrainer {
 
   MethodRuns train_method(const PaperModel& model, const std::string& method) {
     MethodRuns result{method, reproduction_.seeds, {}, {}, {}};
-    std::optional<FinishedRun> first;
+    std::optional<RunRecord> first;
     if (model.rates.empty() || rate_is_given()) {
       first = finish(grid_run(reproduction_, model, method, {}, 1));
     } else {
@@ -113,81 +107,36 @@ class GridTrainer {
   }
 
   /// The run of seed 1 with the best of the model's learning rates.
-  std::optional<FinishedRun> tune(const PaperModel& model, MethodRuns& result) {
-    std::optional<FinishedRun> best;
+  std::optional<RunRecord> tune(const PaperModel& model, MethodRuns& result) {
+    std::optional<RunRecord> best;
     for (const double rate : model.rates) {
       auto run = finish(grid_run(reproduction_, model, result.method, rate, 1));
       if (!run) continue;
-      result.tuning[rate] = run->best_perplexity;
-      if (best && best->best_perplexity <= run->best_perplexity) continue;
+      result.tuning[rate] = *run->best_perplexity;
+      if (best && *best->best_perplexity <= *run->best_perplexity) continue;
       result.rate = rate;
       best = std::move(run);
     }
     return best;
   }
 
-  std::optional<FinishedRun> finish(const GridRun& run) {
-    auto finished = read_finished_run(run.root);
-    if (finished) {
+  std::optional<RunRecord> finish(const GridRun& run) {
+    if (is_run_directory(run.root)) {
       check_same_settings(run);
-    } else if (!stopped_ && !has_diverged(run.root)) {
-      stopped_ = !train(run, stop_);
-      finished = read_finished_run(run.root);
+      RunRecord before = read_run_record(run.root);
+      if (is_finished(before)) return before;
+      if (has_diverged(before)) return std::nullopt;
     }
-    return finished;
+    if (stopped_) return std::nullopt;
+    stopped_ = !train(run, stop_);
+    RunRecord after = read_run_record(run.root);
+    return is_finished(after) ? std::optional(std::move(after)) : std::nullopt;
   }
 
   const Reproduction& reproduction_;
   const StopRequest& stop_;
   bool stopped_ = false;
 };
-
-// --- numbers -------------------------------------------------------------------------------------
-
-std::optional<double> mean_of(const ModelRuns& model, const std::string& method) {
-  const auto statistics = model.perplexity(method);
-  return statistics ? std::optional(statistics->mean) : std::nullopt;
-}
-
-std::optional<double> paper_of(const ModelRuns& model, const std::string& method) {
-  const auto found = model.model.paper.find(method);
-  return found == model.model.paper.end() ? std::nullopt : std::optional(found->second);
-}
-
-// Whether BPTT <= DSF <= FT-BPTT, as in the paper's tables.
-std::optional<bool> dsf_between(const ModelRuns& model) {
-  const auto bptt = mean_of(model, "bptt");
-  const auto dsf = mean_of(model, "dsf");
-  const auto ft = mean_of(model, "ft");
-  if (!bptt || !dsf || !ft) return std::nullopt;
-  return *bptt <= *dsf && *dsf <= *ft;
-}
-
-dim_t parameters_of(const ModelRuns& model) {
-  for (const MethodRuns& runs : model.methods) {
-    if (!runs.runs.empty()) return runs.runs.front().parameters;
-  }
-  return 0;
-}
-
-const std::vector<std::string> kColumns = {"bptt", "ft", "dsf"};
-
-/// The mean of the runs' perplexities at each evaluation, where it is finite. All runs have the
-/// same evaluations.
-Curve mean_curve(const MethodRuns& runs) {
-  Curve curve{method_title(runs.method), runs.method, {}, {}};
-  const std::vector<double>& epochs = runs.runs.front().epochs;
-  for (std::size_t i = 0; i < epochs.size(); ++i) {
-    double mean = 0.0;
-    for (const FinishedRun& run : runs.runs) {
-      mean += run.perplexities[i] / static_cast<double>(runs.runs.size());
-    }
-    if (!std::isfinite(mean)) continue;
-    curve.x.push_back(epochs[i]);
-    curve.y.push_back(mean);
-  }
-  return curve;
-}
 
 }  // namespace
 
@@ -209,34 +158,10 @@ std::optional<Statistics> ModelRuns::perplexity(const std::string& method) const
   dim_t wanted = 0;
   for (const MethodRuns& runs : methods) {
     if (runs.method != method) continue;
-    for (const FinishedRun& run : runs.runs) values.push_back(run.best_perplexity);
+    for (const RunRecord& run : runs.runs) values.push_back(*run.best_perplexity);
     wanted += runs.seeds;
   }
   return statistics_of(values, wanted);
-}
-
-std::optional<FinishedRun> read_finished_run(const fs::path& root) {
-  if (!is_run_directory(root)) return std::nullopt;
-  FinishedRun run;
-  run.root = root;
-  bool done = false;
-  std::istringstream lines(read_file(RunPaths{root}.log()));
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object()) continue;  // a line that a crash tore
-    const std::string event = text_at(json, "event");
-    if (event == "eval") {
-      run.steps.push_back(number_at(json, "step"));
-      run.epochs.push_back(number_at(json, "epoch"));
-      run.perplexities.push_back(number_at(json, "perplexity"));
-    } else if (event == "done") {
-      run.best_perplexity = number_at(json, "best_perplexity");
-      run.parameters = count_at(json, "parameters", 0);
-      run.tokens_per_second = number_at(json, "tokens_per_second");
-      done = std::isfinite(run.best_perplexity);
-    }
-  }
-  return done ? std::optional(std::move(run)) : std::nullopt;
 }
 
 std::vector<ModelRuns> run_reproduction(const Reproduction& reproduction, const StopRequest& stop) {
@@ -249,93 +174,6 @@ std::vector<ModelRuns> run_reproduction(const Reproduction& reproduction, const 
     }
   }
   return models;
-}
-
-Table reproduction_table(const std::vector<ModelRuns>& models) {
-  std::vector<std::string> headings = {"model", "parameters"};
-  for (const std::string& method : kColumns) {
-    headings.insert(headings.end(), {method_title(method), "paper"});
-  }
-  headings.insert(headings.end(), {"DSF/BPTT", "paper", "FT/BPTT", "paper", "DSF between"});
-  Table table(std::move(headings));
-  for (const ModelRuns& model : models) {
-    std::vector<std::string> row = {model.model.name,
-                                    format_count(static_cast<double>(parameters_of(model)))};
-    for (const std::string& method : kColumns) {
-      row.push_back(cell(model.perplexity(method)));
-      row.push_back(cell(paper_of(model, method), 2));
-    }
-    for (const char* method : {"dsf", "ft"}) {
-      row.push_back(cell(ratio(mean_of(model, method), mean_of(model, "bptt")), 3));
-      row.push_back(cell(ratio(paper_of(model, method), paper_of(model, "bptt")), 3));
-    }
-    const auto between = dsf_between(model);
-    row.emplace_back(!between ? "-" : *between ? "yes" : "no");
-    table.add_row(std::move(row));
-  }
-  return table;
-}
-
-std::string reproduction_json(const PaperExperiment& experiment,
-                              const std::vector<ModelRuns>& models) {
-  nlohmann::ordered_json json = {{"experiment", experiment.name},
-                                 {"source", experiment.source},
-                                 {"title", experiment.title},
-                                 {"models", nlohmann::ordered_json::array()}};
-  for (const ModelRuns& model : models) {
-    nlohmann::ordered_json row = {{"model", model.model.name},
-                                  {"parameters", parameters_of(model)}};
-    for (const MethodRuns& runs : model.methods) {
-      const auto statistics = model.perplexity(runs.method);
-      nlohmann::ordered_json perplexities = nlohmann::ordered_json::array();
-      for (const FinishedRun& run : runs.runs) perplexities.push_back(run.best_perplexity);
-      row[runs.method] = {
-          {"perplexity", or_null(mean_of(model, runs.method))},
-          {"deviation", statistics ? nlohmann::ordered_json(statistics->deviation) : nullptr},
-          {"seeds", runs.seeds},
-          {"runs", perplexities},
-          {"paper", or_null(paper_of(model, runs.method))}};
-    }
-    for (const char* method : {"dsf", "ft"}) {
-      row[std::string(method) + "_to_bptt"] =
-          or_null(ratio(mean_of(model, method), mean_of(model, "bptt")));
-      row[std::string("paper_") + method + "_to_bptt"] =
-          or_null(ratio(paper_of(model, method), paper_of(model, "bptt")));
-    }
-    const auto between = dsf_between(model);
-    row["dsf_between"] = between ? nlohmann::ordered_json(*between) : nlohmann::ordered_json();
-    json["models"].push_back(std::move(row));
-  }
-  return json.dump(2) + "\n";
-}
-
-Figure reproduction_figure(const PaperExperiment& experiment,
-                           const std::vector<ModelRuns>& models) {
-  Figure figure{experiment.title, experiment.x_label, "best validation perplexity", false, {}};
-  for (const std::string& method : kColumns) {
-    Curve curve{method_title(method), method, {}, {}};
-    for (const ModelRuns& model : models) {
-      const auto perplexity = mean_of(model, method);
-      if (!perplexity) continue;
-      curve.x.push_back(model.model.x);
-      curve.y.push_back(*perplexity);
-    }
-    if (!curve.x.empty()) figure.curves.push_back(std::move(curve));
-  }
-  return figure;
-}
-
-std::vector<NamedFigure> curve_figures(const std::vector<ModelRuns>& models) {
-  std::vector<NamedFigure> figures;
-  for (const ModelRuns& model : models) {
-    NamedFigure named{"curves_" + model.model.name,
-                      {model.model.name, "epochs", "validation perplexity", true, {}}};
-    for (const MethodRuns& runs : model.methods) {
-      if (!runs.runs.empty()) named.figure.curves.push_back(mean_curve(runs));
-    }
-    if (!named.figure.curves.empty()) figures.push_back(std::move(named));
-  }
-  return figures;
 }
 
 }  // namespace dsf

@@ -10,8 +10,8 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
-#include "dsf/experiment/comparison.h"
 #include "dsf/experiment/log_line.h"
+#include "dsf/report/method_title.h"
 #include "dsf/train/progress.h"
 #include "dsf/train/training_run.h"
 
@@ -30,12 +30,17 @@ void add_line(const json& line, RunRecord& run) {
   const double seconds = number_at(line, "seconds");
   if (std::isfinite(seconds)) run.seconds = seconds;
   if (event == "train") {
-    run.training.push_back({number_at(line, "step"), number_at(line, "loss"),
-                            number_at(line, "learning_rate"), number_at(line, "gradient_norm"),
-                            number_at(line, "tokens_per_second")});
+    run.training.push_back({.step = number_at(line, "step"),
+                            .loss = number_at(line, "loss"),
+                            .learning_rate = number_at(line, "learning_rate"),
+                            .gradient_norm = number_at(line, "gradient_norm"),
+                            .tokens_per_second = number_at(line, "tokens_per_second")});
   } else if (event == "eval") {
-    const EvalPoint point{number_at(line, "step"), number_at(line, "loss"),
-                          number_at(line, "perplexity")};
+    const EvalPoint point{.step = number_at(line, "step"),
+                          .epoch = number_at(line, "epoch"),
+                          .loss = number_at(line, "loss"),
+                          .perplexity = number_at(line, "perplexity"),
+                          .train_loss = number_at(line, "train_loss")};
     run.evaluations.push_back(point);
     if (std::isfinite(point.perplexity)) {
       run.best_perplexity = std::min(run.best_perplexity.value_or(HUGE_VAL), point.perplexity);
@@ -105,7 +110,7 @@ template <typename Point>
 NamedFigure figure_of(const std::vector<RunRecord>& runs, const char* name, const char* title,
                       std::vector<Point> RunRecord::*points, double Point::*value) {
   const Labels labels(runs);
-  NamedFigure named{name, {title, "training steps", title, false, {}}};
+  NamedFigure named{name, {.title = title, .x_label = "training steps", .y_label = title}};
   for (const RunRecord& run : runs) {
     named.figure.curves.push_back(
         curve_of(labels.label(run), labels.method(run), run.*points, value));

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dsf/experiment/figure.h"
-#include "dsf/experiment/table.h"
+#include "dsf/report/figure.h"
+#include "dsf/report/table.h"
 #include "dsf/train/run_config.h"
 
 namespace dsf {
@@ -25,8 +25,10 @@ struct TrainPoint {
 
 struct EvalPoint {
   double step = 0.0;
+  double epoch = 0.0;
   double loss = 0.0;
   double perplexity = 0.0;
+  double train_loss = 0.0;  ///< since the evaluation before
 };
 
 /// States of a run that has not said how it ended: killed, or its process still holds the
@@ -61,12 +63,6 @@ std::vector<std::filesystem::path> find_runs(const std::filesystem::path& direct
 
 /// A row a run.
 Table run_table(const std::vector<RunRecord>& runs);
-
-/// A figure by the name its files get.
-struct NamedFigure {
-  std::string name;
-  Figure figure;
-};
 
 /// loss, perplexity, learning_rate, gradient_norm and tokens_per_second over steps, a curve a run;
 /// for one run alone the loss has training and validation. Curves without points are left out, and

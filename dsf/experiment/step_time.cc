@@ -8,7 +8,7 @@
 #include "dsf/base/file.h"
 #include "dsf/base/hash.h"
 #include "dsf/base/log.h"
-#include "dsf/experiment/bench_training_step.h"
+#include "dsf/bench/training_step.h"
 #include "dsf/experiment/gradient_comparison.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/kernels/parallel.h"
@@ -93,7 +93,7 @@ std::map<std::string, double> read_times(const std::filesystem::path& file,
 std::map<std::string, double> relative_step_times(const RunConfig& config,
                                                   const std::vector<std::string>& methods,
                                                   const std::filesystem::path& file,
-                                                  const std::function<bool()>& stop) {
+                                                  const StopRequest& stop) {
   apply_threads(config.train);
   const std::string conditions = conditions_of(config);
   std::map<std::string, double> times = read_times(file, conditions);
@@ -102,12 +102,12 @@ std::map<std::string, double> relative_step_times(const RunConfig& config,
   for (const std::string& method : methods) {
     if (!times.contains(method)) missing.push_back(method);
   }
-  if (missing.empty() || stop()) return times;
+  if (missing.empty() || stop() != 0) return times;
 
   const Dataset data = load_dataset(config.data, static_cast<std::uint64_t>(config.train.seed));
   StepRace race(config, data);
   for (const std::string& method : missing) {
-    if (stop()) break;
+    if (stop() != 0) break;
     log_info(fmt::format("step time of {} beside {}: {}", method, kReference,
                          file.parent_path().string()));
     times[method] = race.relative_time(method);

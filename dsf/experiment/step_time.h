@@ -1,12 +1,11 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "dsf/train/run_config.h"
+#include "dsf/train/training_run.h"
 
 namespace dsf {
 
@@ -16,11 +15,11 @@ namespace dsf {
 /// their exact batches is spread over the batches in between.
 ///
 /// Ratios in `file` are taken from there, if they are of the same model, CPU and number of threads;
-/// what is measured is added to it. Measures nothing more
-/// once `stop` returns true, and leaves out what is missing.
+/// what is measured is added to it. Measures nothing more once `stop` asks for it, and leaves out
+/// what is missing.
 std::map<std::string, double> relative_step_times(const RunConfig& config,
                                                   const std::vector<std::string>& methods,
                                                   const std::filesystem::path& file,
-                                                  const std::function<bool()>& stop);
+                                                  const StopRequest& stop);
 
 }  // namespace dsf

@@ -73,8 +73,11 @@ TEST_F(GradientCommand, TrainsOnTheWayLooksAtLagsAndDraws) {
   EXPECT_EQ(steps, (std::vector<int>{0, 2, 3}));
   EXPECT_TRUE(report["methods"][0]["layers"].contains("blocks.1"));
   EXPECT_EQ(report["lags"][0]["method"], "ft");
+  EXPECT_EQ(report["lags"], report["course"].back()["lags"]);
+  EXPECT_NE(report["lags"], report["course"].front()["lags"]) << "of other weights";
   EXPECT_GT(report["step_time_to_ft"]["gated"].get<double>(), 0.0);
-  for (const char* name : {"gradient_course", "gradient_cost", "gradient_lags"}) {
+  for (const char* name :
+       {"gradient_course", "gradient_cost", "gradient_lags_0", "gradient_lags_3"}) {
     EXPECT_TRUE(std::filesystem::exists(directory_ / "figures" / (std::string(name) + ".gp")));
   }
 }

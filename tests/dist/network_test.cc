@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "dsf/bench/scale.h"
 #include "dsf/dist/launch.h"
 #include "dsf/dist/single_process.h"
-#include "dsf/experiment/bench_scale.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/gradient_sync.h"
 #include "tests/support/ranks.h"

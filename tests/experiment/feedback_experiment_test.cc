@@ -1,4 +1,6 @@
 #include "dsf/experiment/feedback_experiment.h"
+#include "dsf/experiment/feedback_report.h"
+#include "dsf/experiment/reproduction_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +38,7 @@ TEST(FeedbackExperiment, HasEveryCellAndMethodInBothScales) {
         feedback.method = method;
         EXPECT_GT(count_parameters(config.model, feedback, 50), 0) << model.name << method;
       }
-      EXPECT_EQ(model.methods.size(), 10U);
+      EXPECT_GE(model.methods.size(), 10U);
       EXPECT_GE(model.rates.size(), 2U) << "the same choice of rates for all methods";
     }
     EXPECT_EQ(cells, (std::set<std::string>{"gru", "lstm", "rnn"}));

@@ -1,4 +1,4 @@
-#include "dsf/experiment/reproduction.h"
+#include "dsf/experiment/reproduction_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -115,6 +115,7 @@ TEST_F(TinyGrid, TableAndJsonHaveOursBesideThePapers) {
     EXPECT_NEAR(row[method]["deviation"], std::abs(first - second) / std::sqrt(2.0), 1e-9 * first);
   }
   EXPECT_EQ(row["dsf"]["paper"], 31.54);
+  EXPECT_EQ(row["paper_parameters_millions"], 28.2);
   EXPECT_NEAR(row["paper_dsf_to_bptt"], 31.54 / 28.32, 1e-12);
   EXPECT_THAT(reproduction_table(models).to_markdown(), HasSubstr("46.60"));
   EXPECT_EQ(reproduction_figure(reproduction_.experiment, models).curves.size(), 3U);
@@ -125,12 +126,12 @@ ModelRuns runs_of(const std::vector<double>& perplexities, dim_t seeds) {
   for (const double perplexity : perplexities) {
     runs.runs.emplace_back().best_perplexity = perplexity;
   }
-  return {PaperModel{"model", 0.0, {}, {"bptt"}, {}}, {std::move(runs)}};
+  return {PaperModel{"model", 0.0, {}, {"bptt"}}, {std::move(runs)}};
 }
 
 TEST(Reproduction, SaysHowManySeedsAreLeft) {
   const auto text = [](const std::vector<double>& perplexities) {
-    return reproduction_table({runs_of(perplexities, 3)}).rows()[0][2];
+    return reproduction_table({runs_of(perplexities, 3)}).rows()[0][3];
   };
   EXPECT_EQ(text({10.0, 11.0, 12.0}), "11.00 ± 1.00");
   EXPECT_EQ(text({10.0, 12.0}), "11.00 ± 1.41 (2 of 3)");
@@ -154,7 +155,7 @@ TEST_F(TinyGrid, FinishedRunsAreReadBackAndStoppedOnesResumed) {
   for (const ModelRuns& model : whole) {
     for (const MethodRuns& runs : model.methods) {
       ASSERT_EQ(runs.runs.size(), 1U) << model.model.name << runs.method;
-      EXPECT_EQ(runs.runs[0].steps.back(), 4.0);
+      EXPECT_EQ(runs.runs[0].evaluations.back().step, 4.0);
     }
   }
   EXPECT_EQ(slurp(first), log);
@@ -176,6 +177,16 @@ TEST_F(TinyGrid, FinishedRunsOfOtherSettingsAreNotTakenForThese) {
   EXPECT_THROW(run_reproduction(reproduction_, never), UsageError);
 }
 
+TEST_F(TinyGrid, AStoppedRunIsNotGoneOnWithByOtherSettings) {
+  int steps = 0;
+  run_reproduction(reproduction_, [&steps] { return ++steps > 2 ? SIGTERM : 0; });
+  const fs::path config = reproduction_.out / "gru_1L512" / "bptt" / "config.toml";
+  const std::string before = slurp(config);
+  reproduction_.assignments.push_back(parse_assignment("train.lr=0.5"));
+  EXPECT_THROW(run_reproduction(reproduction_, never), UsageError);
+  EXPECT_EQ(slurp(config), before);
+}
+
 /// Sets a value of the lines of one event in a run's log to null, as one is written that
 /// overflowed.
 void overflow(const fs::path& log, const std::string& event, const std::string& key, int lines) {
@@ -193,10 +204,24 @@ TEST_F(TinyGrid, APerplexityThatIsNotFiniteIsNoPointOfTheCurve) {
   overflow(reproduction_.out / "gru_1L512" / "bptt" / "log.jsonl", "eval", "perplexity", 1);
   const auto models = run_reproduction(reproduction_, never);
   ASSERT_EQ(models[0].methods[0].runs.size(), 1U);
-  EXPECT_TRUE(std::isnan(models[0].methods[0].runs[0].perplexities[0]));
+  EXPECT_TRUE(std::isnan(models[0].methods[0].runs[0].evaluations[0].perplexity));
   const Figure figure = curve_figures(models)[0].figure;
-  EXPECT_EQ(figure.curves[0].x.size() + 1, figure.curves[1].x.size());
-  EXPECT_EQ(figure.curves[0].x.size(), figure.curves[0].y.size());
+  const Curve& validation = figure.curves[0];
+  const Curve& training = figure.curves[1];
+  EXPECT_EQ(validation.x.size() + 1, training.x.size());
+  EXPECT_EQ(validation.x.size(), validation.y.size());
+}
+
+TEST_F(TinyGrid, CurvesHaveTrainingBesideValidation) {
+  reproduction_.experiment.models.resize(1);
+  const auto models = run_reproduction(reproduction_, never);
+  const Figure figure = curve_figures(models)[0].figure;
+  ASSERT_EQ(figure.curves.size(), 6U) << "two a method";
+  const EvalPoint& last = models[0].methods[0].runs[0].evaluations.back();
+  EXPECT_EQ(figure.curves[0].y.back(), last.perplexity);
+  EXPECT_FALSE(figure.curves[0].faint);
+  EXPECT_EQ(figure.curves[1].y.back(), std::exp(last.train_loss));
+  EXPECT_TRUE(figure.curves[1].faint);
 }
 
 TEST_F(TinyGrid, AFinishedRunWithoutAFinitePerplexityHasDiverged) {

@@ -7,7 +7,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
-#include "dsf/experiment/comparison.h"
+#include "dsf/report/method_title.h"
 #include "dsf/train/config_fields.h"
 #include "dsf/train/run_directory.h"
 

@@ -1,0 +1,150 @@
+#include "dsf/report/figure.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+#include "dsf/base/error.h"
+#include "dsf/base/log.h"
+
+namespace dsf {
+namespace {
+
+struct MethodStyle {
+  std::string_view method;
+  std::string_view colour;
+  int dash;
+  int point;
+};
+
+// Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
+// a colour: the second one is dashed, with a hollow mark.
+constexpr std::array<MethodStyle, 13> kStyles = {{
+    {"bptt", "#000000", 1, 7},
+    {"dsf", "#0072B2", 1, 7},
+    {"ft", "#D55E00", 1, 7},
+    {"fitted", "#009E73", 1, 5},
+    {"adaptive", "#009E73", 2, 4},
+    {"learned", "#56B4E9", 1, 11},
+    {"gated", "#CC79A7", 1, 9},
+    {"gated:diagonal", "#CC79A7", 2, 8},
+    {"iterated:1", "#E69F00", 1, 13},
+    {"iterated:2", "#E69F00", 2, 12},
+    {"dsf:serial", "#0072B2", 2, 6},
+    {"dsf:blocked", "#56B4E9", 1, 5},
+    {"dsf:fft", "#56B4E9", 2, 4},
+}};
+constexpr std::array<std::string_view, 5> kFurtherColours = {"#999999", "#56B4E9", "#009E73",
+                                                             "#CC79A7", "#E69F00"};
+
+MethodStyle style_of(const std::string& method, std::size_t index) {
+  for (const MethodStyle& style : kStyles) {
+    if (style.method == method) return style;
+  }
+  return {method, kFurtherColours[index % kFurtherColours.size()], 2, 6};
+}
+
+/// Inside a gnuplot string in double quotes.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::filesystem::path with_suffix(const std::filesystem::path& stem, const char* suffix) {
+  return stem.string() + suffix;
+}
+
+void write_text(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.flush();
+  if (!out) throw IoError(fmt::format("cannot write {}", file.string()));
+}
+
+/// One block of "x y" lines a curve, two empty lines between them (gnuplot's `index`).
+std::string data_text(const Figure& figure) {
+  std::string text;
+  for (const Curve& curve : figure.curves) {
+    text += fmt::format("# {}\n", curve.label);
+    for (std::size_t i = 0; i < curve.x.size(); ++i)
+      text += fmt::format("{} {}\n", curve.x[i], curve.y[i]);
+    text += "\n\n";
+  }
+  return text;
+}
+
+std::string form_of(const Figure& figure, const Curve& curve, const MethodStyle& style) {
+  if (figure.points_only) return fmt::format("points lw 2 ps 1.4 pt {}", style.point);
+  if (curve.faint) return "lines lw 1 dt 3";
+  return fmt::format("linespoints lw 2 ps 0.5 pt {} dt {}", style.point, style.dash);
+}
+
+std::string plot_command(const Figure& figure, const std::filesystem::path& data) {
+  std::string plots;
+  for (std::size_t i = 0; i < figure.curves.size(); ++i) {
+    const Curve& curve = figure.curves[i];
+    const MethodStyle style = style_of(curve.method, i);
+    plots += fmt::format("{} {} index {} with {} lc rgb \"{}\" title {}",
+                         i == 0 ? "plot" : ", \\\n     ", quoted(data.string()), i,
+                         form_of(figure, curve, style), style.colour, quoted(curve.label));
+  }
+  return plots + '\n';
+}
+
+std::string script_text(const Figure& figure, const std::filesystem::path& stem) {
+  std::string text = "set encoding utf8\n";
+  text += fmt::format("set title {} noenhanced\n", quoted(figure.title));
+  text +=
+      fmt::format("set xlabel {}\nset ylabel {}\n", quoted(figure.x_label), quoted(figure.y_label));
+  text += "set grid lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\n";
+  // Curves of perplexity fall and leave that corner free; points may lie anywhere.
+  text += fmt::format("set key {}top right noenhanced\n", figure.points_only ? "outside " : "");
+  text += figure.log_x ? "set logscale x\n" : "";
+  text += figure.log_y ? "set logscale y\n" : "";
+  text += "set autoscale yfix\n";
+  text += fmt::format("set offsets graph {0}, graph {0}, graph 0.05, graph 0.05\n",
+                      figure.points_only ? 0.05 : 0.0);
+  const std::string plot = plot_command(figure, with_suffix(stem, ".dat"));
+  text += "set terminal svg size 760,480 font \"sans,13\" background rgb \"white\"\n";
+  text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".svg").string()), plot);
+  text += "set terminal pngcairo size 1140,720 font \"sans,18\" background rgb \"white\"\n";
+  text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".png").string()), plot);
+  return text;
+}
+
+/// `path` as one word of a POSIX shell command.
+std::string shell_quoted(const std::string& path) {
+  std::string out = "'";
+  for (const char c : path) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+constexpr int kCommandNotFound = 127;  // what a POSIX shell returns
+
+}  // namespace
+
+bool write_figure(const Figure& figure, const std::filesystem::path& stem) {
+  const auto script = with_suffix(stem, ".gp");
+  write_text(with_suffix(stem, ".dat"), data_text(figure));
+  write_text(script, script_text(figure, stem));
+  const int status =
+      std::system(("gnuplot " + shell_quoted(script.string()) + " 2>/dev/null").c_str());
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kCommandNotFound) {
+    log_warning(fmt::format(
+        "gnuplot is not installed (Debian: gnuplot-nox); the script of the figure is {}",
+        script.string()));
+    return false;
+  }
+  throw Error(fmt::format("gnuplot could not draw {} (status {})", script.string(), status));
+}
+
+}  // namespace dsf

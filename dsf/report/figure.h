@@ -1,0 +1,40 @@
+#pragma once
+
+// Curves drawn by gnuplot: one figure becomes NAME.svg and NAME.png, with NAME.gp and NAME.dat
+// beside them, so that anybody can draw it again in another way.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace dsf {
+
+struct Curve {
+  std::string label;
+  std::string method;  ///< decides colour and dash: the same method looks the same in every figure
+  std::vector<double> x;
+  std::vector<double> y;
+  bool faint = false;  ///< thin and without marks: stands behind another curve of its method
+};
+
+struct Figure {
+  std::string title;
+  std::string x_label;
+  std::string y_label;
+  std::vector<Curve> curves = {};
+  bool log_x = false;
+  bool log_y = false;
+  bool points_only = false;  ///< large marks, no lines between them
+};
+
+/// A figure by the name its files get.
+struct NamedFigure {
+  std::string name;
+  Figure figure;
+};
+
+/// Writes `<stem>.svg` and `<stem>.png`. Returns false, after a warning, where gnuplot is not
+/// installed (script and data are written all the same); throws Error where gnuplot fails.
+bool write_figure(const Figure& figure, const std::filesystem::path& stem);
+
+}  // namespace dsf
