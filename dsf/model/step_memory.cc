@@ -111,7 +111,7 @@ dim_t sequence_bytes(const ModelConfig& config, const FeedbackConfig& feedback,
     return kFloat * at_once * Attention::workspace_numbers(shape.steps, config.hidden / kHeads);
   }
   const bool scans = config.mixer != "ema" &&
-                     (method.kind == FeedbackKind::dsf || learns_from_batches(method.kind));
+                     (method.kind == FeedbackKind::dsf || learns_from_batches(feedback.method));
   return scans && feedback.scan == "fft" ? kFloat * fft_scan_numbers(shape.steps, state) : 0;
 }
 
