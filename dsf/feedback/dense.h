@@ -19,6 +19,8 @@ class DenseFeedback final : public Feedback {
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
+  /// rest.
+  dim_t workspace_numbers(const GradientShape& g) const override { return g.size(); }
   /// matrix [S, S]: A, row by row.
   std::vector<FeedbackBuffer> buffers() override;
 

@@ -38,6 +38,10 @@ void DiagonalFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
   }
 }
 
+dim_t DiagonalFeedback::workspace_numbers(const GradientShape& g) const {
+  return form_ == DiagonalForm::fft ? fft_scan_numbers(g.steps, g.state) : 0;
+}
+
 void DiagonalFeedback::run_fused(const PackedLayout& layout, BackwardAccess& cell,
                                  MatrixF g) const {
   walk_backward(layout, kStreamingRows, [&](StepRows rows) {

@@ -18,6 +18,8 @@ class DiagonalFeedback final : public Feedback {
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
+  /// The FFT's spectra.
+  dim_t workspace_numbers(const GradientShape& g) const override;
   std::vector<FeedbackBuffer> buffers() override { return {{"diagonal", a_.span()}}; }
   std::span<float> diagonal() { return a_.span(); }
 

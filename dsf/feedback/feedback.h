@@ -73,6 +73,15 @@ struct FeedbackWorkspace {
   Matrix rest;    ///< [N, S]: the product under way: g (J - D), or g times a power of A
 };
 
+/// The sizes of a batch's g [N, S].
+struct GradientShape {
+  dim_t rows = 0;   ///< N
+  dim_t state = 0;  ///< S
+  dim_t steps = 0;  ///< T
+
+  dim_t size() const { return rows * state; }
+};
+
 /// Numbers of a feedback that are not trained but belong to the model.
 struct FeedbackBuffer {
   std::string name;
@@ -92,6 +101,15 @@ class Feedback {
 
   /// True where run() may call backward_step or rest_product, which need U packed for them.
   virtual bool needs_jacobian() const { return false; }
+
+  // What run() takes beside g, for estimates of memory (dsf/model/step_memory.h): by default
+  // nothing. Who takes more and does not say so is underestimated by that much.
+
+  /// Numbers of FeedbackWorkspace's matrices and spectra for a batch of this shape, at most.
+  virtual dim_t workspace_numbers(const GradientShape& /*g*/) const { return 0; }
+  /// True where run() may call begin_trial, for which the cell keeps a second d.
+  virtual bool makes_trials() const { return false; }
+
   virtual std::vector<FeedbackBuffer> buffers() { return {}; }
 };
 

@@ -20,6 +20,10 @@ class FittedFeedback final : public Feedback {
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
   bool needs_jacobian() const override { return true; }
+  /// errors, and the scan's.
+  dim_t workspace_numbers(const GradientShape& g) const override {
+    return g.size() + scan_.workspace_numbers(g);
+  }
   /// diagonal [S] = a; products [S] and squares [S], the two sums; the schedule's counters.
   std::vector<FeedbackBuffer> buffers() override;
 

@@ -18,6 +18,11 @@ class IteratedFeedback final : public Feedback {
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
   bool needs_jacobian() const override { return corrections_ > 0; }
+  bool makes_trials() const override { return corrections_ > 0; }
+  /// errors and rest.
+  dim_t workspace_numbers(const GradientShape& g) const override {
+    return corrections_ > 0 ? 2 * g.size() : 0;
+  }
 
  private:
   dim_t corrections_;
