@@ -24,8 +24,6 @@ class DiagonalFeedback final : public Feedback {
   std::span<float> diagonal() { return a_.span(); }
 
  private:
-  void run_fused(const PackedLayout& layout, BackwardAccess& cell, MatrixF g) const;
-
   Buffer<float> a_;
   DiagonalForm form_;
 };

@@ -17,13 +17,10 @@ double dot(const std::vector<double>& x, const std::vector<double>& y) {
 
 void StationaryFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
                              FeedbackWorkspace& /*work*/, MatrixF g) {
-  walk_backward(layout, kStreamingRows, [&](StepRows rows) {
-    cell.local_backward(rows, g);
-    if (rows.t == 0) return;
-    matrix_->add_product(g.middle_rows(layout.offset(rows.t) + rows.begin, rows.count),
-                         g.middle_rows(layout.offset(rows.t - 1) + rows.begin, rows.count));
-  });
-  cell.finish_local_backward(g);
+  const auto add_product = [&](ConstMatrixF g_t, MatrixF g_previous) {
+    matrix_->add_product(g_t, g_previous);
+  };
+  stream_back(layout, cell, add_product, g);
 }
 
 void draw_orthonormal(Rng& rng, MatrixF columns) {
