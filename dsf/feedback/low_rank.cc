@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dsf/feedback/random_matrix.h"
 #include "dsf/kernels/diagonal_step.h"
 
 namespace dsf {

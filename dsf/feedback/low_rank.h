@@ -1,5 +1,6 @@
 #pragma once
 
+#include "dsf/base/rng.h"
 #include "dsf/feedback/stationary.h"
 
 namespace dsf {

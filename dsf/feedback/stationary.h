@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "dsf/base/rng.h"
 #include "dsf/feedback/feedback.h"
 
 namespace dsf {
@@ -39,9 +38,5 @@ class StationaryFeedback final : public Feedback {
  private:
   std::unique_ptr<FixedMatrix> matrix_;
 };
-
-/// Fills `columns` [rows, n] with n <= rows orthonormal columns, uniformly random: Gaussian
-/// numbers, orthogonalised one column after the other (Gram-Schmidt, twice, for accuracy).
-void draw_orthonormal(Rng& rng, MatrixF columns);
 
 }  // namespace dsf
