@@ -21,7 +21,7 @@ void add_shifted(const PackedLayout& layout, dim_t h, ConstMatrixF product, Matr
 
 }  // namespace
 
-std::vector<FeedbackBuffer> DenseFeedback::buffers() {
+std::vector<NamedBuffer> DenseFeedback::buffers() {
   const MatrixF a = a_;
   return {{"matrix", std::span(a.data, static_cast<std::size_t>(a.rows * a.cols))}};
 }

@@ -22,7 +22,7 @@ class DenseFeedback final : public Feedback {
   /// rest.
   dim_t workspace_numbers(const GradientShape& g) const override { return g.size(); }
   /// matrix [S, S]: A, row by row.
-  std::vector<FeedbackBuffer> buffers() override;
+  std::vector<NamedBuffer> buffers() override;
 
  private:
   Matrix a_;

@@ -20,7 +20,7 @@ class DiagonalFeedback final : public Feedback {
            MatrixF g) override;
   /// The FFT's spectra.
   dim_t workspace_numbers(const GradientShape& g) const override;
-  std::vector<FeedbackBuffer> buffers() override { return {{"diagonal", a_.span()}}; }
+  std::vector<NamedBuffer> buffers() override { return {{"diagonal", a_.span()}}; }
   std::span<float> diagonal() { return a_.span(); }
 
  private:

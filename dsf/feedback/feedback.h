@@ -19,12 +19,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "dsf/base/buffer.h"
+#include "dsf/base/named_buffer.h"
 #include "dsf/base/packed_layout.h"
 #include "dsf/base/view.h"
 #include "dsf/cells/own_path.h"
@@ -82,12 +81,6 @@ struct GradientShape {
   dim_t size() const { return rows * state; }
 };
 
-/// Numbers of a feedback that are not trained but belong to the model.
-struct FeedbackBuffer {
-  std::string name;
-  std::span<float> values;
-};
-
 /// A way back through time, an object a layer: run() is called for one batch after the other. To
 /// add one, derive, and register it (feedback_registry.h) or name it in make_feedback.
 class Feedback {
@@ -110,7 +103,7 @@ class Feedback {
   /// True where run() may call begin_trial, for which the cell keeps a second d.
   virtual bool makes_trials() const { return false; }
 
-  virtual std::vector<FeedbackBuffer> buffers() { return {}; }
+  virtual std::vector<NamedBuffer> buffers() { return {}; }
 };
 
 /// `state_size`: S. `seed` and `purpose` (one a layer) determine what is drawn at random.

@@ -17,7 +17,7 @@ FittedFeedback::FittedFeedback(dim_t state_size, DiagonalForm form, FitSchedule 
       products_(state_size),
       squares_(state_size) {}
 
-std::vector<FeedbackBuffer> FittedFeedback::buffers() {
+std::vector<NamedBuffer> FittedFeedback::buffers() {
   return {{"diagonal", diagonal()},
           {"products", products_.span()},
           {"squares", squares_.span()},

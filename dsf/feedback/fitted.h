@@ -17,7 +17,7 @@ class FittedFeedback final : public LearningDiagonal {
   FittedFeedback(dim_t state_size, DiagonalForm form, FitSchedule schedule);
 
   /// diagonal [S] = a; products [S] and squares [S], the two sums; the schedule's counters.
-  std::vector<FeedbackBuffer> buffers() override;
+  std::vector<NamedBuffer> buffers() override;
 
  private:
   void learn(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF exact) override;

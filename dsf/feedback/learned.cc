@@ -18,7 +18,7 @@ struct Carried {
 
 }  // namespace
 
-std::vector<FeedbackBuffer> LearnedFeedback::buffers() {
+std::vector<NamedBuffer> LearnedFeedback::buffers() {
   return {{"diagonal", diagonal()}, exact_batches().buffer()};
 }
 

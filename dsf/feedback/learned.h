@@ -17,7 +17,7 @@ class LearnedFeedback final : public LearningDiagonal {
   using LearningDiagonal::LearningDiagonal;
 
   /// diagonal [S] = a, and the schedule's counters.
-  std::vector<FeedbackBuffer> buffers() override;
+  std::vector<NamedBuffer> buffers() override;
 
  private:
   void learn(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF exact) override;

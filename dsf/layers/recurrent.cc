@@ -72,7 +72,7 @@ std::unique_ptr<MixerTape> RecurrentLayer::make_tape() const {
 
 std::vector<NamedBuffer> RecurrentLayer::buffers() {
   std::vector<NamedBuffer> named;
-  for (FeedbackBuffer& buffer : feedback_->buffers()) {
+  for (NamedBuffer& buffer : feedback_->buffers()) {
     named.push_back({prefix_ + "feedback." + buffer.name, buffer.values});
   }
   return named;
