@@ -138,7 +138,7 @@ class Cell {
   void begin_trial(CellTape& tape) const;
   void own_path_trial(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
                       MatrixF g) const;
-  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), with the g of the trial; a matrix product over all
+  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), with the g of the trial; matrix products over all
   /// rows at once. Overwritten where t > 0, left alone where t = 0.
   void rest_product(const PackedLayout& layout, OwnPath path, CellTape& tape, MatrixF rest) const;
 

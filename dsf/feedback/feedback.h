@@ -60,8 +60,8 @@ class BackwardAccess {
   // own_path_step on trial: it counts as no local backward; then rest_product.
   virtual void begin_trial() = 0;
   virtual void own_path_trial(StepRows rows, OwnPath path, MatrixF g) = 0;
-  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), for the g of the trial, by one matrix product over
-  /// all rows; overwritten where t > 0, left alone where t = 0.
+  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), for the g of the trial, by matrix products over
+  /// all rows at once; overwritten where t > 0, left alone where t = 0.
   virtual void rest_product(OwnPath path, MatrixF rest) = 0;
 };
 
