@@ -24,6 +24,8 @@ class WindowFeedback final : public dsf::Feedback {
   explicit WindowFeedback(dim_t window) : window_(window) {}
 
   bool needs_jacobian() const override { return true; }
+  /// work.errors.
+  dim_t workspace_numbers(const dsf::GradientShape& g) const override { return g.size(); }
 
   /// On entry g holds e. backward_step does the local backward pass of step t, then
   /// g_{t-1} += g_t J_t; at a border we put back what stood there before.

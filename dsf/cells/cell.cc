@@ -91,7 +91,7 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Ce
   CellWork& work = *tape.work;
   const MatrixF states = tape.states.reshape(B + N, shape_.state);
   const MatrixF gates = work.gates.reshape(N, KD);
-  const MatrixF extra = work.extra.reshape(N, extra_width());
+  const MatrixF extra = work.extra.reshape(N, shape_.extra);
   const MatrixF recurrent = work.recurrent.reshape(B, KD);
   ensure_operands(slice_count(layout), work);
 
@@ -119,7 +119,7 @@ void Cell::begin_backward(const PackedLayout& layout, ConstMatrixF x, CellTape& 
     throw Error("cell: backward without a forward pass of the same batch before it");
   }
   tape.filled = false;
-  tape.work->d_extra.reshape(N, extra_width());
+  tape.work->d_extra.reshape(N, shape_.d_extra);
   if (!layout.is_uniform()) {
     const MatrixF gathered = tape.work->gathered.reshape(N, shape_.state);
     const ConstMatrixF states = tape.states;
@@ -143,7 +143,7 @@ void Cell::rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& t
   const dim_t strip_rows = kRows * task_count(N, kRows * kMostStrips);
   const dim_t strips = task_count(N, strip_rows);
   const MatrixF gates = work.gates.reshape(N, KD);
-  const MatrixF extra = work.extra.reshape(N, extra_width());
+  const MatrixF extra = work.extra.reshape(N, shape_.extra);
   const MatrixF recurrent = work.recurrent.reshape(strips * kRows, KD);
   const MatrixF rebuilt = work.rebuilt.reshape(strips * kRows, shape_.state);
   const ConstMatrixF previous = previous_states(layout, tape);

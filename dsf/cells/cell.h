@@ -35,10 +35,12 @@ GruReset parse_gru_reset(const std::string& name);
 
 /// The sizes of a cell, in the letters of the equations.
 struct CellShape {
-  dim_t input = 0;   ///< I
-  dim_t hidden = 0;  ///< D
-  dim_t gates = 1;   ///< K
-  dim_t state = 0;   ///< S
+  dim_t input = 0;    ///< I
+  dim_t hidden = 0;   ///< D
+  dim_t gates = 1;    ///< K
+  dim_t state = 0;    ///< S
+  dim_t extra = 0;    ///< E: columns of CellWork::extra
+  dim_t d_extra = 0;  ///< of CellWork::d_extra: E, or 0 where backward writes it over `extra`
 };
 
 /// Values of the parameters; must stay in place until the next prepare().
@@ -66,7 +68,7 @@ struct CellWork {
   Matrix recurrent;                      ///< [., K D]: U h of the rows a task is at
   Matrix rebuilt;                        ///< [., S]: their states, where the gates are rebuilt
   Matrix gathered;                       ///< [N, S]: s_{t-1}, where lengths differ
-  Matrix d_extra;                        ///< [N, E]: a gradient on its way (see gru.h)
+  Matrix d_extra;                        ///< [N, E] or none: a gradient on its way (see gru.h)
   Matrix trial_d;                        ///< [N, K D]: d of a backward pass on trial
   Matrix trial_d_extra;                  ///< [N, E]: its d_extra
   Buffer<float> bias_sums;               ///< [K D]
@@ -136,7 +138,7 @@ class Cell {
   void begin_trial(CellTape& tape) const;
   void own_path_trial(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
                       MatrixF g) const;
-  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), with the g of the trial; a matrix product over all
+  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), with the g of the trial; matrix products over all
   /// rows at once. Overwritten where t > 0, left alone where t = 0.
   void rest_product(const PackedLayout& layout, OwnPath path, CellTape& tape, MatrixF rest) const;
 
@@ -182,10 +184,6 @@ class Cell {
   }
 
  private:
-  /// E: columns of CellWork::extra.
-  virtual dim_t extra_width() const { return 0; }
-  /// True where backward writes d_extra over `extra`, which it needs no longer.
-  virtual bool replaces_extra() const { return false; }
   /// False where nothing goes around the recurrent matrices (OwnPath).
   virtual bool has_gate_path() const { return true; }
   /// Packs U as forward_step and, where asked, the backward hooks need it.
@@ -213,6 +211,7 @@ class Cell {
   BackwardRows on_trial(BackwardRows rows, dim_t begin, CellTape& tape) const;
   void follow_own_path(const PackedLayout& layout, StepRows rows, OwnPath path, MatrixF g,
                        BackwardRows back) const;
+  bool replaces_extra() const { return shape_.d_extra < shape_.extra; }
   bool takes_diagonal(OwnPath path) const { return path == OwnPath::diagonal || !has_gate_path(); }
 
   CellShape shape_;

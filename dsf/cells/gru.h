@@ -13,10 +13,10 @@
 namespace dsf {
 
 class GruCell : public Cell {
- public:
-  GruCell(dim_t input, dim_t hidden) : Cell({input, hidden, gru_gate::count, hidden}) {}
-
  protected:
+  GruCell(dim_t input, dim_t hidden, dim_t d_extra)
+      : Cell({input, hidden, gru_gate::count, hidden, hidden, d_extra}) {}
+
   ConstMatrixF U_rz() const { return weights().U.middle_rows(0, 2 * shape().hidden); }
   ConstMatrixF U_n() const { return weights().U.middle_rows(2 * shape().hidden, shape().hidden); }
   /// Columns of gates, or of d.
@@ -31,17 +31,13 @@ class GruCell : public Cell {
   /// dU of the gates r and z, whose products both variants have in common.
   void gate_gradients(const GradientOperands& operands, const CellWork& work,
                       const CellGradients& gradients) const;
-
- private:
-  dim_t extra_width() const final { return shape().hidden; }
 };
 
 class GruResetAfterCell final : public GruCell {
  public:
-  using GruCell::GruCell;
+  GruResetAfterCell(dim_t input, dim_t hidden) : GruCell(input, hidden, 0) {}
 
  private:
-  bool replaces_extra() const override { return true; }
   void pack_recurrent(bool state_product) override;
   void forward_step(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
@@ -57,7 +53,7 @@ class GruResetAfterCell final : public GruCell {
 
 class GruResetBeforeCell final : public GruCell {
  public:
-  using GruCell::GruCell;
+  GruResetBeforeCell(dim_t input, dim_t hidden) : GruCell(input, hidden, hidden) {}
 
  private:
   void pack_recurrent(bool state_product) override;

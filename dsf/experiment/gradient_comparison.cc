@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "dsf/feedback/feedback_method.h"
-#include "dsf/feedback/feedback_registry.h"
 
 namespace dsf {
 namespace {
@@ -141,9 +140,7 @@ FeedbackConfig feedback_with(const RunConfig& config, const std::string& method)
 }
 
 dim_t warm_up_of(const FeedbackConfig& feedback) {
-  if (registered_feedback(feedback.method) != nullptr) return 0;
-  const bool learns = learns_from_batches(parse_feedback_method(feedback.method).kind);
-  return learns ? feedback.calibration : 0;
+  return learns_from_batches(feedback.method) ? feedback.calibration : 0;
 }
 
 std::unique_ptr<LanguageModel> with_feedback(const RunConfig& config,

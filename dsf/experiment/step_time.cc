@@ -40,8 +40,8 @@ class StepRace {
 
   double relative_time(const std::string& method) {
     const double ordinary = race(method);
-    const FeedbackKind kind = parse_feedback_method(method).kind;
-    if (kind == FeedbackKind::fitted || !learns_from_batches(kind)) return ordinary;
+    // `fitted` learns before the first round, and no more.
+    if (method == "fitted" || !learns_from_batches(method)) return ordinary;
     const auto period = static_cast<double>(config_.feedback.refit_every);
     return ordinary + (race("bptt") - ordinary) / period;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dsf/feedback/random_matrix.h"
+
 namespace dsf {
 
 BlockDiagonalMatrix::BlockDiagonalMatrix(dim_t state_size, dim_t block, double low, double high,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "dsf/base/rng.h"
 #include "dsf/feedback/stationary.h"
 
 namespace dsf {
@@ -13,7 +14,7 @@ class BlockDiagonalMatrix final : public FixedMatrix {
 
   void add_product(ConstMatrixF g, MatrixF g_previous) const override;
   /// blocks [S, K]: the rows of the blocks, one block below the other.
-  std::vector<FeedbackBuffer> buffers() override { return {{"blocks", values_.span()}}; }
+  std::vector<NamedBuffer> buffers() override { return {{"blocks", values_.span()}}; }
 
  private:
   dim_t block_;

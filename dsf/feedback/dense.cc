@@ -1,8 +1,5 @@
 #include "dsf/feedback/dense.h"
 
-#include <cmath>
-
-#include "dsf/feedback/stationary.h"
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/gemm.h"
 #include "dsf/kernels/parallel.h"
@@ -22,37 +19,9 @@ void add_shifted(const PackedLayout& layout, dim_t h, ConstMatrixF product, Matr
   });
 }
 
-// y = x A, or x A^T.
-std::vector<double> times(const std::vector<double>& x, ConstMatrixF a, Op op) {
-  std::vector<double> y(x.size());
-  for (dim_t i = 0; i < a.rows; ++i) {
-    for (dim_t j = 0; j < a.cols; ++j) {
-      const auto from = static_cast<std::size_t>(op == Op::none ? i : j);
-      const auto to = static_cast<std::size_t>(op == Op::none ? j : i);
-      y[to] += x[from] * static_cast<double>(a(i, j));
-    }
-  }
-  return y;
-}
-
-// The norm of A, by power iteration on A A^T: a little too small.
-double norm_of(ConstMatrixF a) {
-  constexpr int kRounds = 100;
-  std::vector<double> x(static_cast<std::size_t>(a.rows), 1.0);
-  double norm = 0.0;
-  for (int round = 0; round < kRounds; ++round) {
-    x = times(times(x, a, Op::none), a, Op::transpose);
-    double squares = 0.0;
-    for (const double value : x) squares += value * value;
-    norm = std::sqrt(squares);
-    for (double& value : x) value /= norm;
-  }
-  return std::sqrt(norm);
-}
-
 }  // namespace
 
-std::vector<FeedbackBuffer> DenseFeedback::buffers() {
+std::vector<NamedBuffer> DenseFeedback::buffers() {
   const MatrixF a = a_;
   return {{"matrix", std::span(a.data, static_cast<std::size_t>(a.rows * a.cols))}};
 }
@@ -72,29 +41,6 @@ void DenseFeedback::run(const PackedLayout& layout, BackwardAccess& cell, Feedba
     std::swap(power, square);
   }
   cell.local_backward_all(g);
-}
-
-Matrix draw_gaussian_matrix(dim_t size, Rng rng) {
-  Matrix a(size, size);
-  for (dim_t i = 0; i < size; ++i) {
-    for (dim_t j = 0; j < size; ++j) a.view()(i, j) = static_cast<float>(rng.normal());
-  }
-  constexpr double kRoom = 1.01;  // for what power iteration has not found
-  const auto scale = static_cast<float>(1.0 / (kRoom * norm_of(a)));
-  for (dim_t i = 0; i < size; ++i) {
-    for (dim_t j = 0; j < size; ++j) a.view()(i, j) *= scale;
-  }
-  return a;
-}
-
-Matrix draw_orthogonal_matrix(dim_t size, double low, double high, Rng rng) {
-  Matrix a(size, size);
-  draw_orthonormal(rng, a);
-  for (dim_t i = 0; i < size; ++i) {
-    const auto scale = static_cast<float>(rng.uniform(low, high));
-    for (dim_t j = 0; j < size; ++j) a.view()(i, j) *= scale;
-  }
-  return a;
 }
 
 }  // namespace dsf

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "dsf/base/rng.h"
+#include "dsf/base/buffer.h"
 #include "dsf/feedback/feedback.h"
 
 namespace dsf {
@@ -19,17 +19,13 @@ class DenseFeedback final : public Feedback {
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
+  /// rest.
+  dim_t workspace_numbers(const GradientShape& g) const override { return g.size(); }
   /// matrix [S, S]: A, row by row.
-  std::vector<FeedbackBuffer> buffers() override;
+  std::vector<NamedBuffer> buffers() override;
 
  private:
   Matrix a_;
 };
-
-/// Gaussian numbers, scaled to a norm of 1 (to a hundredth, from below).
-Matrix draw_gaussian_matrix(dim_t size, Rng rng);
-
-/// diag(a) Q: Q random orthogonal, a drawn from [low, high].
-Matrix draw_orthogonal_matrix(dim_t size, double low, double high, Rng rng);
 
 }  // namespace dsf

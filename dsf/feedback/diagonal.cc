@@ -31,23 +31,18 @@ void DiagonalFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
   const bool fused = form_ == DiagonalForm::fused ||
                      (form_ == DiagonalForm::automatic && layout.batch() >= kFusedBatch);
   if (fused) {
-    run_fused(layout, cell, g);
+    const auto add_product = [&](ConstMatrixF g_t, MatrixF g_previous) {
+      add_diagonal_product(a_.span(), g_t, g_previous);
+    };
+    stream_back(layout, cell, add_product, g);
   } else {
     reverse_scan(scan_of(form_), layout, a_.span(), work.scan, g);
     cell.local_backward_all(g);
   }
 }
 
-void DiagonalFeedback::run_fused(const PackedLayout& layout, BackwardAccess& cell,
-                                 MatrixF g) const {
-  walk_backward(layout, kStreamingRows, [&](StepRows rows) {
-    cell.local_backward(rows, g);
-    if (rows.t == 0) return;
-    const ConstMatrixF g_t = g.middle_rows(layout.offset(rows.t) + rows.begin, rows.count);
-    const MatrixF g_previous = g.middle_rows(layout.offset(rows.t - 1) + rows.begin, rows.count);
-    add_diagonal_product(a_.span(), g_t, g_previous);
-  });
-  cell.finish_local_backward(g);
+dim_t DiagonalFeedback::workspace_numbers(const GradientShape& g) const {
+  return form_ == DiagonalForm::fft ? fft_scan_numbers(g.steps, g.state) : 0;
 }
 
 }  // namespace dsf

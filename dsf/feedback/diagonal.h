@@ -18,12 +18,12 @@ class DiagonalFeedback final : public Feedback {
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
-  std::vector<FeedbackBuffer> buffers() override { return {{"diagonal", a_.span()}}; }
+  /// The FFT's spectra.
+  dim_t workspace_numbers(const GradientShape& g) const override;
+  std::vector<NamedBuffer> buffers() override { return {{"diagonal", a_.span()}}; }
   std::span<float> diagonal() { return a_.span(); }
 
  private:
-  void run_fused(const PackedLayout& layout, BackwardAccess& cell, MatrixF g) const;
-
   Buffer<float> a_;
   DiagonalForm form_;
 };

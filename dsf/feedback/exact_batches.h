@@ -34,7 +34,7 @@ class ExactBatches {
     // Where nothing is refitted there is nothing to count up to.
     counters_[1] = due || schedule_.refit_every == 0 ? 0.0F : since_last() + 1.0F;
   }
-  FeedbackBuffer buffer() { return {"counters", counters_.span()}; }
+  NamedBuffer buffer() { return {"counters", counters_.span()}; }
 
  private:
   float calibrated() const { return counters_[0]; }

@@ -19,12 +19,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "dsf/base/buffer.h"
+#include "dsf/base/named_buffer.h"
 #include "dsf/base/packed_layout.h"
 #include "dsf/base/view.h"
 #include "dsf/cells/own_path.h"
@@ -61,8 +60,8 @@ class BackwardAccess {
   // own_path_step on trial: it counts as no local backward; then rest_product.
   virtual void begin_trial() = 0;
   virtual void own_path_trial(StepRows rows, OwnPath path, MatrixF g) = 0;
-  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), for the g of the trial, by one matrix product over
-  /// all rows; overwritten where t > 0, left alone where t = 0.
+  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), for the g of the trial, by matrix products over
+  /// all rows at once; overwritten where t > 0, left alone where t = 0.
   virtual void rest_product(OwnPath path, MatrixF rest) = 0;
 };
 
@@ -73,10 +72,13 @@ struct FeedbackWorkspace {
   Matrix rest;    ///< [N, S]: the product under way: g (J - D), or g times a power of A
 };
 
-/// Numbers of a feedback that are not trained but belong to the model.
-struct FeedbackBuffer {
-  std::string name;
-  std::span<float> values;
+/// The sizes of a batch's g [N, S].
+struct GradientShape {
+  dim_t rows = 0;   ///< N
+  dim_t state = 0;  ///< S
+  dim_t steps = 0;  ///< T
+
+  dim_t size() const { return rows * state; }
 };
 
 /// A way back through time, an object a layer: run() is called for one batch after the other. To
@@ -92,7 +94,16 @@ class Feedback {
 
   /// True where run() may call backward_step or rest_product, which need U packed for them.
   virtual bool needs_jacobian() const { return false; }
-  virtual std::vector<FeedbackBuffer> buffers() { return {}; }
+
+  // What run() takes beside g, for estimates of memory (dsf/model/step_memory.h): by default
+  // nothing. Who takes more and does not say so is underestimated by that much.
+
+  /// Numbers of FeedbackWorkspace's matrices and spectra for a batch of this shape, at most.
+  virtual dim_t workspace_numbers(const GradientShape& /*g*/) const { return 0; }
+  /// True where run() may call begin_trial, for which the cell keeps a second d.
+  virtual bool makes_trials() const { return false; }
+
+  virtual std::vector<NamedBuffer> buffers() { return {}; }
 };
 
 /// `state_size`: S. `seed` and `purpose` (one a layer) determine what is drawn at random.

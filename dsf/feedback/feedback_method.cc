@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dsf/base/error.h"
+#include "dsf/feedback/feedback_registry.h"
 
 namespace dsf {
 namespace {
@@ -56,11 +57,6 @@ const std::vector<std::string>& feedback_methods() {
   return names;
 }
 
-bool learns_from_batches(FeedbackKind kind) {
-  return kind == FeedbackKind::fitted || kind == FeedbackKind::adaptive ||
-         kind == FeedbackKind::learned;
-}
-
 bool is_named(std::string_view value, std::string_view name) {
   return name.ends_with(kNumber) ? !number_in(value, name).empty() : value == name;
 }
@@ -75,6 +71,13 @@ FeedbackMethod parse_feedback_method(std::string_view name) {
   }
   throw ConfigError(fmt::format("feedback.method = \"{}\" is unknown; known: {}", name,
                                 fmt::join(feedback_methods(), ", ")));
+}
+
+bool learns_from_batches(std::string_view name) {
+  if (registered_feedback(name) != nullptr) return false;
+  const FeedbackKind kind = parse_feedback_method(name).kind;
+  return kind == FeedbackKind::fitted || kind == FeedbackKind::adaptive ||
+         kind == FeedbackKind::learned;
 }
 
 }  // namespace dsf

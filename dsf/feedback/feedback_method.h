@@ -35,11 +35,14 @@ struct FeedbackMethod {
 /// Every name; ":K" stands for a whole number in place of K.
 const std::vector<std::string>& feedback_methods();
 
-/// True where some batches go back exactly, for the feedback to learn from them.
-bool learns_from_batches(FeedbackKind kind);
-
-/// Throws ConfigError with the known names.
+/// Of the library's own; one that is registered (feedback_registry.h) has no kind. Throws
+/// ConfigError with the known names.
 FeedbackMethod parse_feedback_method(std::string_view name);
+
+/// True where some batches go back exactly, for the feedback to learn from them: `fitted`,
+/// `adaptive`, `learned`. One that is registered is taken not to. Throws ConfigError on an unknown
+/// name.
+bool learns_from_batches(std::string_view name);
 
 /// True where `value` is `name` or, for a name that ends in ":K", has a whole number there.
 bool is_named(std::string_view value, std::string_view name);

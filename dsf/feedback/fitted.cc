@@ -3,55 +3,38 @@
 #include <algorithm>
 #include <array>
 
-#include "dsf/feedback/bptt.h"
-#include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/parallel.h"
 
 namespace dsf {
 namespace {
 
 constexpr float kDecay = 0.5F;  // of older sums, with each refit
-constexpr dim_t kColumns = 16;  // of one task: a cache line of every row
 
 }  // namespace
 
 FittedFeedback::FittedFeedback(dim_t state_size, DiagonalForm form, FitSchedule schedule)
-    : scan_(Buffer<float>(state_size), form),
-      exact_batches_(schedule),
+    : LearningDiagonal(Buffer<float>(state_size), form, schedule),
       products_(state_size),
       squares_(state_size) {}
 
-std::vector<FeedbackBuffer> FittedFeedback::buffers() {
-  return {{"diagonal", scan_.diagonal()},
+std::vector<NamedBuffer> FittedFeedback::buffers() {
+  return {{"diagonal", diagonal()},
           {"products", products_.span()},
           {"squares", squares_.span()},
-          exact_batches_.buffer()};
+          exact_batches().buffer()};
 }
 
-void FittedFeedback::run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-                         MatrixF g) {
-  if (exact_batches_.is_due()) {
-    run_exactly(layout, cell, work, g);
-  } else {
-    scan_.run(layout, cell, work, g);
-  }
-  exact_batches_.count();
-}
-
-void FittedFeedback::run_exactly(const PackedLayout& layout, BackwardAccess& cell,
-                                 FeedbackWorkspace& work, MatrixF g) {
-  copy(g, work.errors.reshape(g.rows, g.cols));
-  BpttFeedback().run(layout, cell, work, g);
-  add_sums(layout, work.errors, g);
-  for (dim_t j = 0; j < g.cols; ++j) {
+void FittedFeedback::learn(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF exact) {
+  add_sums(layout, errors, exact);
+  for (dim_t j = 0; j < exact.cols; ++j) {
     const float a = squares_[j] > 0.0F ? products_[j] / squares_[j] : 0.0F;
-    scan_.diagonal()[static_cast<std::size_t>(j)] = std::clamp(a, -1.0F, 1.0F);
+    diagonal()[static_cast<std::size_t>(j)] = std::clamp(a, -1.0F, 1.0F);
   }
 }
 
 // Columns in parallel, rows in order: sums in double, in the same order with any number of threads.
 void FittedFeedback::add_sums(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF g) {
-  const float keep = exact_batches_.calibrating() ? 1.0F : kDecay;
+  const float keep = exact_batches().calibrating() ? 1.0F : kDecay;
   parallel_ranges(g.cols, kColumns, [&](dim_t begin, dim_t end) {
     std::array<double, kColumns> products{};
     std::array<double, kColumns> squares{};

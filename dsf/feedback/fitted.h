@@ -1,7 +1,6 @@
 #pragma once
 
-#include "dsf/feedback/diagonal.h"
-#include "dsf/feedback/exact_batches.h"
+#include "dsf/feedback/learning_diagonal.h"
 
 namespace dsf {
 
@@ -13,23 +12,17 @@ namespace dsf {
 /// On a batch to fit on g is BPTT's own, so that batch trains exactly, and g_{t+1} J_{t+1} is
 /// g_t - e_t. The sums of earlier batches count half with each later refit (not with the
 /// calibration's). All that is learned is in the buffers, so that a resumed run goes on to the bit.
-class FittedFeedback final : public Feedback {
+class FittedFeedback final : public LearningDiagonal {
  public:
   FittedFeedback(dim_t state_size, DiagonalForm form, FitSchedule schedule);
 
-  void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-           MatrixF g) override;
-  bool needs_jacobian() const override { return true; }
   /// diagonal [S] = a; products [S] and squares [S], the two sums; the schedule's counters.
-  std::vector<FeedbackBuffer> buffers() override;
+  std::vector<NamedBuffer> buffers() override;
 
  private:
-  void run_exactly(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-                   MatrixF g);
+  void learn(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF exact) override;
   void add_sums(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF g);
 
-  DiagonalFeedback scan_;
-  ExactBatches exact_batches_;
   Buffer<float> products_;
   Buffer<float> squares_;
 };

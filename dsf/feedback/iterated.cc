@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dsf/feedback/gated.h"
 #include "dsf/feedback/streaming.h"
 #include "dsf/kernels/elementwise.h"
 
@@ -45,8 +46,7 @@ void IteratedFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
     cell.rest_product(kPath, work.rest);
     start_correction(layout, work.errors, work.rest, g);
   }
-  walk_backward(layout, kStreamingRows, [&](StepRows rows) { cell.own_path_step(rows, kPath, g); });
-  cell.finish_local_backward(g);
+  GatedFeedback(kPath).run(layout, cell, work, g);
 }
 
 }  // namespace dsf

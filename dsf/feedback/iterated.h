@@ -8,9 +8,9 @@ namespace dsf {
 ///
 ///   g^(0) = scan(e),   g^(i) = scan(e + g^(i-1) R),   scan: g_t = (.)_t + g_{t+1} D_{t+1}
 ///
-/// k times. A correction is one matrix product over all rows of the batch and one elementwise walk:
-/// nothing that multiplies matrices is sequential. g^(i) is exact on the last i + 1 steps of each
-/// sequence, so k = 0 is `gated` and k >= T - 1 is BPTT.
+/// k times. A correction is one matrix product over all rows of the batch (the GRU: two, its U in
+/// two blocks) and one elementwise walk: nothing that multiplies matrices is sequential. g^(i) is
+/// exact on the last i + 1 steps of each sequence, so k = 0 is `gated` and k >= T - 1 is BPTT.
 class IteratedFeedback final : public Feedback {
  public:
   explicit IteratedFeedback(dim_t corrections) : corrections_(corrections) {}
@@ -18,6 +18,11 @@ class IteratedFeedback final : public Feedback {
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
   bool needs_jacobian() const override { return corrections_ > 0; }
+  bool makes_trials() const override { return corrections_ > 0; }
+  /// errors and rest.
+  dim_t workspace_numbers(const GradientShape& g) const override {
+    return corrections_ > 0 ? 2 * g.size() : 0;
+  }
 
  private:
   dim_t corrections_;

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <array>
 
-#include "dsf/feedback/bptt.h"
-#include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/parallel.h"
 
 namespace dsf {
 namespace {
 
-constexpr double kStep = 0.5;   // of the way to where the linearised distance is least
-constexpr dim_t kColumns = 16;  // of one task: a cache line of every row
+constexpr double kStep = 0.5;  // of the way to where the linearised distance is least
 
 // What one unit of one sequence carries from step t + 1 to step t.
 struct Carried {
@@ -21,28 +18,13 @@ struct Carried {
 
 }  // namespace
 
-LearnedFeedback::LearnedFeedback(Buffer<float> a, DiagonalForm form, FitSchedule schedule)
-    : scan_(std::move(a), form), exact_batches_(schedule) {}
-
-std::vector<FeedbackBuffer> LearnedFeedback::buffers() {
-  return {{"diagonal", scan_.diagonal()}, exact_batches_.buffer()};
-}
-
-void LearnedFeedback::run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-                          MatrixF g) {
-  if (exact_batches_.is_due()) {
-    copy(g, work.errors.reshape(g.rows, g.cols));
-    BpttFeedback().run(layout, cell, work, g);
-    learn(layout, work.errors, g);
-  } else {
-    scan_.run(layout, cell, work, g);
-  }
-  exact_batches_.count();
+std::vector<NamedBuffer> LearnedFeedback::buffers() {
+  return {{"diagonal", diagonal()}, exact_batches().buffer()};
 }
 
 // Columns in parallel, rows in order: sums in double, in the same order with any number of threads.
 void LearnedFeedback::learn(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF exact) {
-  const std::span<float> a = scan_.diagonal();
+  const std::span<float> a = diagonal();
   parallel_ranges(exact.cols, kColumns, [&](dim_t begin, dim_t end) {
     using Columns = std::array<Carried, kColumns>;
     std::vector<Columns> carried(static_cast<std::size_t>(layout.batch()));

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "dsf/feedback/diagonal.h"
-#include "dsf/feedback/exact_batches.h"
+#include "dsf/feedback/learning_diagonal.h"
 
 namespace dsf {
 
@@ -13,21 +12,15 @@ namespace dsf {
 ///
 /// half a Gauss-Newton step on sum (g*_t - p_t)^2: all lags count, where `fitted` looks at one step
 /// back only. Starts from DSF's own diagonal.
-class LearnedFeedback final : public Feedback {
+class LearnedFeedback final : public LearningDiagonal {
  public:
-  LearnedFeedback(Buffer<float> a, DiagonalForm form, FitSchedule schedule);
+  using LearningDiagonal::LearningDiagonal;
 
-  void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-           MatrixF g) override;
-  bool needs_jacobian() const override { return true; }
   /// diagonal [S] = a, and the schedule's counters.
-  std::vector<FeedbackBuffer> buffers() override;
+  std::vector<NamedBuffer> buffers() override;
 
  private:
-  void learn(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF exact);
-
-  DiagonalFeedback scan_;
-  ExactBatches exact_batches_;
+  void learn(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF exact) override;
 };
 
 }  // namespace dsf

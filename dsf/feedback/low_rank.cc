@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dsf/feedback/random_matrix.h"
 #include "dsf/kernels/diagonal_step.h"
 
 namespace dsf {
@@ -27,7 +28,7 @@ LowRankMatrix::LowRankMatrix(dim_t state_size, dim_t rank, double low, double hi
   draw_rows(rank_, state_size, 1.0F, rng, out_);
 }
 
-std::vector<FeedbackBuffer> LowRankMatrix::buffers() {
+std::vector<NamedBuffer> LowRankMatrix::buffers() {
   return {{"diagonal", diagonal_.span()}, {"in", in_.span()}, {"out", out_.span()}};
 }
 

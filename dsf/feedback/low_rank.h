@@ -1,5 +1,6 @@
 #pragma once
 
+#include "dsf/base/rng.h"
 #include "dsf/feedback/stationary.h"
 
 namespace dsf {
@@ -15,7 +16,7 @@ class LowRankMatrix final : public FixedMatrix {
 
   void add_product(ConstMatrixF g, MatrixF g_previous) const override;
   /// diagonal [S] = a / 2; in [K, S] = P^T / 2, out [K, S] = Q^T.
-  std::vector<FeedbackBuffer> buffers() override;
+  std::vector<NamedBuffer> buffers() override;
 
  private:
   dim_t rank_;

@@ -18,6 +18,7 @@
 #include "dsf/feedback/learned.h"
 #include "dsf/feedback/low_rank.h"
 #include "dsf/feedback/pairs.h"
+#include "dsf/feedback/random_matrix.h"
 #include "dsf/feedback/truncated.h"
 
 namespace dsf {

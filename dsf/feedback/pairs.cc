@@ -27,7 +27,7 @@ PairsMatrix::PairsMatrix(dim_t state_size, Rng rng)
   }
 }
 
-std::vector<FeedbackBuffer> PairsMatrix::buffers() {
+std::vector<NamedBuffer> PairsMatrix::buffers() {
   return {{"real", real_.span()}, {"imaginary", imaginary_.span()}};
 }
 

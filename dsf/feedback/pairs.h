@@ -1,5 +1,6 @@
 #pragma once
 
+#include "dsf/base/rng.h"
 #include "dsf/feedback/stationary.h"
 
 namespace dsf {
@@ -16,7 +17,7 @@ class PairsMatrix final : public FixedMatrix {
 
   void add_product(ConstMatrixF g, MatrixF g_previous) const override;
   /// real [S/2, rounded up] and imaginary [S/2]: of a.
-  std::vector<FeedbackBuffer> buffers() override;
+  std::vector<NamedBuffer> buffers() override;
 
  private:
   Buffer<float> real_;

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "dsf/base/rng.h"
 #include "dsf/feedback/feedback.h"
 
 namespace dsf {
@@ -24,7 +23,7 @@ class FixedMatrix {
   /// g_previous [n, S] += g [n, S] A, on the calling thread; no aliasing.
   virtual void add_product(ConstMatrixF g, MatrixF g_previous) const = 0;
   /// The numbers A is made of, stored with the model.
-  virtual std::vector<FeedbackBuffer> buffers() = 0;
+  virtual std::vector<NamedBuffer> buffers() = 0;
 };
 
 /// The walk through time, for any FixedMatrix.
@@ -34,14 +33,10 @@ class StationaryFeedback final : public Feedback {
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
-  std::vector<FeedbackBuffer> buffers() override { return matrix_->buffers(); }
+  std::vector<NamedBuffer> buffers() override { return matrix_->buffers(); }
 
  private:
   std::unique_ptr<FixedMatrix> matrix_;
 };
-
-/// Fills `columns` [rows, n] with n <= rows orthonormal columns, uniformly random: Gaussian
-/// numbers, orthogonalised one column after the other (Gram-Schmidt, twice, for accuracy).
-void draw_orthonormal(Rng& rng, MatrixF columns);
 
 }  // namespace dsf

@@ -8,10 +8,9 @@
 //   backward  reads x, the tape and dy; fills dx; accumulates parameter gradients
 
 #include <memory>
-#include <span>
-#include <string>
 #include <vector>
 
+#include "dsf/base/named_buffer.h"
 #include "dsf/base/packed_layout.h"
 #include "dsf/kernels/gemm.h"
 #include "dsf/layers/parameter.h"
@@ -23,13 +22,6 @@ namespace dsf {
 class MixerTape {
  public:
   virtual ~MixerTape() = default;
-};
-
-/// Numbers of a layer that are not trained but belong to the model: DSF's diagonal. Saved in
-/// checkpoints.
-struct NamedBuffer {
-  std::string name;
-  std::span<float> values;
 };
 
 /// One layer that maps [N, input] to [N, output_width] along time. Blocks are mixers too.

@@ -51,12 +51,14 @@ class CellAccess final : public BackwardAccess {
 RecurrentLayer::RecurrentLayer(ParameterTable& table, const std::string& prefix,
                                std::unique_ptr<Cell> cell, std::unique_ptr<Feedback> feedback)
     : prefix_(prefix), cell_(std::move(cell)), feedback_(std::move(feedback)) {
-  const auto [input, hidden, gates, state] = cell_->shape();
-  const Init init = Init::uniform(1.0F / std::sqrt(static_cast<float>(hidden)));
-  weight_ih_ = table.add_matrix(prefix + "weight_ih", gates * hidden, input, init);
-  weight_hh_ = table.add_matrix(prefix + "weight_hh", gates * hidden, hidden, init);
-  bias_ih_ = table.add_vector(prefix + "bias_ih", gates * hidden, init);
-  bias_hh_ = table.add_vector(prefix + "bias_hh", gates * hidden, init);
+  const CellShape& shape = cell_->shape();
+  const dim_t D = shape.hidden;
+  const dim_t KD = shape.gates * D;
+  const Init init = Init::uniform(1.0F / std::sqrt(static_cast<float>(D)));
+  weight_ih_ = table.add_matrix(prefix + "weight_ih", KD, shape.input, init);
+  weight_hh_ = table.add_matrix(prefix + "weight_hh", KD, D, init);
+  bias_ih_ = table.add_vector(prefix + "bias_ih", KD, init);
+  bias_hh_ = table.add_vector(prefix + "bias_hh", KD, init);
 }
 
 std::unique_ptr<MixerTape> RecurrentLayer::make_tape() const {
@@ -70,7 +72,7 @@ std::unique_ptr<MixerTape> RecurrentLayer::make_tape() const {
 
 std::vector<NamedBuffer> RecurrentLayer::buffers() {
   std::vector<NamedBuffer> named;
-  for (FeedbackBuffer& buffer : feedback_->buffers()) {
+  for (NamedBuffer& buffer : feedback_->buffers()) {
     named.push_back({prefix_ + "feedback." + buffer.name, buffer.values});
   }
   return named;

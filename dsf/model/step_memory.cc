@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "dsf/cells/cell.h"
-#include "dsf/feedback/feedback_method.h"
-#include "dsf/feedback/feedback_registry.h"
-#include "dsf/kernels/diagonal_scan.h"
+#include "dsf/feedback/feedback.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/kernels/parallel.h"
@@ -40,55 +38,57 @@ RowBytes& operator+=(RowBytes& sum, const RowBytes& more) {
   return sum;
 }
 
-/// A mixer: its rows and the width of what it hands on.
-struct MixerRow {
-  RowBytes kept;  // in every layer
-  RowBytes work;  // in every layer, or once where layers share it (model.recompute)
-  dim_t output = 0;
+/// What a mixer keeps.
+struct MixerMemory {
+  RowBytes kept = {};          // of each row, in every layer
+  RowBytes work = {};          // the same, or once where layers share it (model.recompute)
+  dim_t numbers = 0;           // beside them in every layer, in f32
+  dim_t output = 0;            // columns of what it hands on
+  bool state_product = false;  // the recurrent matrices are packed for the way back too
 };
 
 // CellTape's states, CellWork, and FeedbackWorkspace.
-MixerRow recurrent_row(const ModelConfig& config, const FeedbackMethod& method, bool uniform) {
-  const CellShape shape = make_cell(parse_cell_kind(config.mixer), parse_gru_reset(config.reset),
-                                    config.hidden, config.hidden)
-                              ->shape();
+MixerMemory recurrent_memory(const ModelConfig& config, const FeedbackConfig& feedback_config,
+                             const BatchShape& batch) {
+  const auto cell = make_cell(parse_cell_kind(config.mixer), parse_gru_reset(config.reset),
+                              config.hidden, config.hidden);
+  const CellShape& shape = cell->shape();
   const dim_t D = shape.hidden;
   const dim_t KD = shape.gates * D;
   const dim_t S = shape.state;
-  const dim_t E = config.mixer == "gru" ? D : 0;  // CellWork::extra
-  RowBytes kept = {S, 0};
-  RowBytes work = {KD + E, D + KD + D + E};
-  if (config.mixer == "gru" && config.reset == "before") work.f32 += E;  // d_extra
-  if (!uniform) work.f32 += S;                                           // gathered
-  switch (method.kind) {
-    case FeedbackKind::iterated:
-      if (method.number == 0) break;
-      work.f32 += KD + E;  // trial
-      kept.f32 += 2 * S;   // errors, rest
-      break;
-    case FeedbackKind::fitted:
-    case FeedbackKind::adaptive:
-    case FeedbackKind::learned:
-      kept.f32 += S;  // errors
-      break;
-    case FeedbackKind::dense:
-    case FeedbackKind::orthogonal:
-      kept.f32 += S;  // rest: the product under way
-      break;
-    default:
-      break;
-  }
-  return {kept, work, S};
+  const dim_t E = shape.extra;
+  // Whatever it draws, it takes as much memory.
+  const auto feedback = make_feedback(feedback_config, S, 0, "estimate");
+  RowBytes work = {KD + E + shape.d_extra, D + KD + D + E};
+  if (!batch.uniform) work.f32 += S;                 // gathered
+  if (feedback->makes_trials()) work.f32 += KD + E;  // trial_d, trial_d_extra
+  return {.kept = {S, 0},
+          .work = work,
+          .numbers = feedback->workspace_numbers({batch.rows, S, batch.steps}),
+          .output = S,
+          .state_product = feedback->needs_jacobian()};
 }
 
-MixerRow mixer_row(const ModelConfig& config, const FeedbackMethod& method, bool uniform) {
+// A workspace a thread, for the longest sequences.
+dim_t attention_numbers(dim_t hidden, const BatchShape& batch) {
+  constexpr dim_t kHeads = Attention::kDefaultHeads;
+  const dim_t at_once = std::min<dim_t>(thread_count(), batch.batch * kHeads);
+  return at_once * Attention::workspace_numbers(batch.steps, hidden / kHeads);
+}
+
+MixerMemory mixer_memory(const ModelConfig& config, const FeedbackConfig& feedback,
+                         const BatchShape& batch) {
   const dim_t D = config.hidden;
-  if (config.mixer == "attention") return {{3 * D + Attention::kDefaultHeads, D + 3 * D}, {}, D};
+  if (config.mixer == "attention") {
+    return {.kept = {3 * D + Attention::kDefaultHeads, D + 3 * D},
+            .numbers = attention_numbers(D, batch),
+            .output = D};
+  }
   if (config.mixer == "ema") {
     const dim_t E = Ema::default_channels(D);
-    return {{3 * E, D + 2 * E}, {}, E};
+    return {.kept = {3 * E, D + 2 * E}, .output = E};
   }
-  return recurrent_row(config, method, uniform);
+  return recurrent_memory(config, feedback, batch);
 }
 
 // PlainBlock's and TransformerBlock's tapes.
@@ -99,20 +99,6 @@ RowBytes block_row(const ModelConfig& config, dim_t mixed) {
   }
   if (mixed != D) return {2 * mixed, mixed + D};
   return {config.skip ? D : 0, 0};
-}
-
-// What a layer's mixer keeps for the longest sequences, whatever the rows: attention a workspace a
-// thread, the FFT form of a diagonal scan its spectra.
-dim_t sequence_bytes(const ModelConfig& config, const FeedbackConfig& feedback,
-                     const FeedbackMethod& method, dim_t state, const BatchShape& shape) {
-  if (config.mixer == "attention") {
-    constexpr dim_t kHeads = Attention::kDefaultHeads;
-    const dim_t at_once = std::min<dim_t>(thread_count(), shape.batch * kHeads);
-    return kFloat * at_once * Attention::workspace_numbers(shape.steps, config.hidden / kHeads);
-  }
-  const bool scans = config.mixer != "ema" &&
-                     (method.kind == FeedbackKind::dsf || learns_from_batches(method.kind));
-  return scans && feedback.scan == "fft" ? kFloat * fft_scan_numbers(shape.steps, state) : 0;
 }
 
 dim_t chunk_bytes(const ModelConfig& config, dim_t vocab, dim_t rows, Precision precision) {
@@ -142,11 +128,11 @@ double packed_bytes(const ParameterInfo& parameter, Precision precision) {
 }
 
 /// Matrices for both directions; the recurrent ones backward only where the feedback needs it.
-double packed_weights(const ParameterTable& table, bool exact, Precision precision) {
+double packed_weights(const ParameterTable& table, bool state_product, Precision precision) {
   double bytes = 0.0;
   for (const ParameterInfo& parameter : table.entries()) {
     if (!is_multiplied(parameter)) continue;
-    const bool forward_only = parameter.name.ends_with("weight_hh") && !exact;
+    const bool forward_only = parameter.name.ends_with("weight_hh") && !state_product;
     bytes += (forward_only ? 1.0 : 2.0) * packed_bytes(parameter, precision);
   }
   return bytes;
@@ -166,33 +152,12 @@ double gradient_scratch(const ParameterTable& table, dim_t rows) {
   return static_cast<double>(kFloat * most);
 }
 
-// A feedback from outside is taken to need what BPTT needs.
-FeedbackMethod method_of(const FeedbackConfig& feedback) {
-  if (registered_feedback(feedback.method) != nullptr) return {FeedbackKind::bptt};
-  return parse_feedback_method(feedback.method);
-}
-
-bool needs_jacobian(const FeedbackMethod& method) {
-  switch (method.kind) {
-    case FeedbackKind::bptt:
-    case FeedbackKind::fitted:
-    case FeedbackKind::adaptive:
-    case FeedbackKind::learned:
-      return true;
-    case FeedbackKind::iterated:
-      return method.number > 0;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 double step_memory(const ModelConfig& config, const FeedbackConfig& feedback, dim_t vocab,
                    const BatchShape& shape, Precision precision) {
-  const FeedbackMethod method = method_of(feedback);
   const ParameterTable table = parameter_list(config, feedback, vocab);
-  const MixerRow mixer = mixer_row(config, method, shape.uniform);
+  const MixerMemory mixer = mixer_memory(config, feedback, shape);
   RowBytes layer = mixer.kept;
   layer += block_row(config, mixer.output);
 
@@ -205,10 +170,9 @@ double step_memory(const ModelConfig& config, const FeedbackConfig& feedback, di
                     kFloat * (between + norm) + kIds;
 
   return static_cast<double>(kFlatBuffers * kFloat * table.flat_size()) +
-         packed_weights(table, needs_jacobian(method), precision) +
+         packed_weights(table, mixer.state_product, precision) +
          gradient_scratch(table, shape.rows) + static_cast<double>(shape.rows * row) +
-         static_cast<double>(config.layers *
-                             sequence_bytes(config, feedback, method, mixer.output, shape)) +
+         static_cast<double>(config.layers * kFloat * mixer.numbers) +
          static_cast<double>(chunk_bytes(config, vocab, shape.rows, precision));
 }
 

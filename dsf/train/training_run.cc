@@ -9,7 +9,6 @@
 #include "dsf/base/log.h"
 #include "dsf/dist/launch.h"
 #include "dsf/feedback/feedback_method.h"
-#include "dsf/feedback/feedback_registry.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/shared_state.h"
 
@@ -46,8 +45,7 @@ void check_for_ranks(const RunConfig& config, int ranks) {
                     config.train.batch, ranks));
   }
   const std::string& method = config.feedback.method;
-  if (registered_feedback(method) == nullptr &&
-      learns_from_batches(parse_feedback_method(method).kind)) {
+  if (learns_from_batches(method)) {
     throw ConfigError(
         fmt::format("feedback.method = \"{}\" fits its diagonal on a whole batch, and {} ranks see "
                     "a part of it each; train it with one",

@@ -16,7 +16,7 @@ namespace {
 std::vector<float> diagonal_of(const FeedbackConfig& config, dim_t size = kState,
                                std::uint64_t seed = 1, const char* purpose = "layer") {
   const auto feedback = make_feedback(config, size, seed, purpose);
-  const FeedbackBuffer buffer = feedback->buffers().at(0);
+  const NamedBuffer buffer = feedback->buffers().at(0);
   EXPECT_EQ(buffer.name, "diagonal");
   return {buffer.values.begin(), buffer.values.end()};
 }

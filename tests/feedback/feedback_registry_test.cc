@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "dsf/base/error.h"
+#include "dsf/feedback/feedback_method.h"
 #include "dsf/feedback/truncated.h"
 #include "dsf/train/config_file.h"
 
@@ -37,6 +38,13 @@ TEST(FeedbackRegistry, NamesThatAreTakenAreRefused) {
   }
   register_feedback("only-once", make_truncated);
   EXPECT_THROW(register_feedback("only-once", make_truncated), ConfigError);
+}
+
+TEST(FeedbackRegistry, ARegisteredFeedbackIsTakenToLearnFromNoBatches) {
+  register_feedback("from-outside", make_truncated);
+  EXPECT_FALSE(learns_from_batches("from-outside"));
+  EXPECT_TRUE(learns_from_batches("adaptive"));
+  EXPECT_THROW(learns_from_batches("from-nowhere"), ConfigError);
 }
 
 // In a process of its own: the list of keys is made once, when it is first asked for.

@@ -116,7 +116,7 @@ TEST(IteratedFeedback, EachCorrectionMakesOneMoreStepExact) {
 
 Grid<double> matrix_of(const std::string& method, Feedback& feedback) {
   std::vector<std::span<float>> values;
-  for (const FeedbackBuffer& buffer : feedback.buffers()) values.push_back(buffer.values);
+  for (const NamedBuffer& buffer : feedback.buffers()) values.push_back(buffer.values);
   if (method == "pairs") return reference::pairs_matrix(kState, values.at(0), values.at(1));
   if (method.starts_with("lowrank")) {
     return reference::low_rank_matrix(kState, values.at(0), values.at(1), values.at(2));

@@ -1,0 +1,34 @@
+#include "dsf/experiment/step_time.h"
+
+#include <gtest/gtest.h>
+
+#include "dsf/feedback/feedback_registry.h"
+#include "dsf/feedback/truncated.h"
+#include "dsf/train/config_file.h"
+#include "tests/support/small_text.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+TEST(StepTime, OfARegisteredFeedbackIsMeasured) {
+  register_feedback(
+      "timed", [](const auto& /*config*/, auto /*state_size*/, auto /*seed*/, auto /*purpose*/) {
+        return std::make_unique<TruncatedFeedback>();
+      });
+  const TempDirectory directory;
+  std::vector<Assignment> assignments;
+  for (const std::string& setting :
+       {"data.corpus=" + directory.write("text.txt", small_text(60)).string(),
+        std::string("data.context=8"), std::string("model.hidden=8"), std::string("train.batch=4"),
+        std::string("train.threads=1")}) {
+    assignments.push_back(parse_assignment(setting));
+  }
+  const auto times = relative_step_times(with_assignments(RunConfig(), assignments), {"timed"},
+                                         directory / "times.json", [] { return false; });
+  ASSERT_TRUE(times.contains("timed"));
+  EXPECT_GT(times.at("timed"), 0.0);
+}
+
+}  // namespace
+}  // namespace dsf
