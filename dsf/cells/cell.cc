@@ -140,7 +140,7 @@ void Cell::rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& t
   CellWork& work = *tape.work;
   const dim_t N = layout.total_rows();
   const dim_t KD = shape_.gates * shape_.hidden;
-  const dim_t strip_rows = kRows * task_count(N, kRows * kMostStrips);
+  const dim_t strip_rows = kRows * ceil_div(N, kRows * kMostStrips);
   const dim_t strips = task_count(N, strip_rows);
   const MatrixF gates = work.gates.reshape(N, KD);
   const MatrixF extra = work.extra.reshape(N, extra_width());

@@ -50,9 +50,9 @@ void prefetch(const float* row, dim_t n) {
 struct StepCut {
   StepCut(dim_t batch_rows, dim_t width) : batch(batch_rows), columns(width) {
     rows = std::clamp<dim_t>(kStepElements / width, 1, batch);
-    down = task_count(batch, rows);
-    cols = task_count(task_count(width, task_count(width, kStepElements)), kColumns) * kColumns;
-    across = task_count(width, cols);
+    down = ceil_div(batch, rows);
+    cols = round_up(ceil_div(width, ceil_div(width, kStepElements)), kColumns);
+    across = ceil_div(width, cols);
   }
 
   dim_t tasks() const { return down * across; }
@@ -115,7 +115,7 @@ class ChainOfChunks {
         a_(a.data()),
         g_(g),
         cut_(layout.batch(), g.cols),
-        count_(task_count(layout.steps(), kChunk)),
+        count_(ceil_div(layout.steps(), kChunk)),
         batch_(layout.rows_at(kChunk)) {
     work.carries.ensure((1 + (count_ - 1) * batch_) * g.cols);
     power_ = work.carries.data();
@@ -221,7 +221,7 @@ struct ColumnScratch {
 
  private:
   // To whole cache lines.
-  static dim_t padded(const RealFft& fft) { return (fft.spectrum_size() + 7) / 8 * 8; }
+  static dim_t padded(const RealFft& fft) { return round_up(fft.spectrum_size(), 8); }
 };
 
 void scan_column(const PackedLayout& layout, const RealFft& fft, float a,
@@ -264,7 +264,7 @@ void reverse_scan_blocked(const PackedLayout& layout, std::span<const float> a, 
 
 dim_t fft_scan_numbers(dim_t steps, dim_t columns) {
   RealFftCache transforms;
-  const dim_t tasks = task_count(columns, task_count(columns, kFftColumns));
+  const dim_t tasks = task_count(columns, ceil_div(columns, kFftColumns));
   return tasks * ColumnScratch::floats(transforms.for_correlation(steps));
 }
 
@@ -273,7 +273,7 @@ void reverse_scan_fft(const PackedLayout& layout, std::span<const float> a, Scan
   if (g.empty() || layout.steps() < 2) return;
   const RealFft& fft = work.transforms.for_correlation(layout.steps());
   const dim_t scratch_size = ColumnScratch::floats(fft);
-  const dim_t columns_per_task = task_count(g.cols, kFftColumns);
+  const dim_t columns_per_task = ceil_div(g.cols, kFftColumns);
   work.spectra.ensure(task_count(g.cols, columns_per_task) * scratch_size);
   parallel_ranges(g.cols, columns_per_task, [&](dim_t begin, dim_t end) {
     const ColumnScratch scratch(fft, work.spectra.data() + begin / columns_per_task * scratch_size);
@@ -289,9 +289,9 @@ void reverse_scan(ScanForm form, const PackedLayout& layout, std::span<const flo
   if (form == ScanForm::automatic) {
     // The blocked form computes nearly twice as much, so it has to win by using more threads; a few
     // are enough to saturate the memory.
-    constexpr dim_t kEnoughTasks = 8;
-    const bool enough = g.empty() || layout.steps() < kEnoughTasks * kChunk ||
-                        StepCut(layout.batch(), g.cols).tasks() >= kEnoughTasks;
+    constexpr dim_t kSaturatingTasks = 8;
+    const bool enough = g.empty() || layout.steps() < kSaturatingTasks * kChunk ||
+                        StepCut(layout.batch(), g.cols).tasks() >= kSaturatingTasks;
     form = enough ? ScanForm::serial : ScanForm::blocked;
   }
   switch (form) {

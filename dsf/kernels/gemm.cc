@@ -171,7 +171,7 @@ struct PackedWeights::Impl {
   void pack_for_units(ConstMatrixF source, Op op) {
     const OperandView narrow = rounded(source, precision);
     const dim_t width = unit_panel_cols(cols);
-    unit_panels.resize(static_cast<std::size_t>(task_count(cols, width)));
+    unit_panels.resize(static_cast<std::size_t>(ceil_div(cols, width)));
     parallel_ranges(cols, width, [&](dim_t begin, dim_t end) {
       unit_panels[static_cast<std::size_t>(begin / width)].pack(
           op, op_block(op, narrow, 0, rows, begin, end - begin));
@@ -180,7 +180,7 @@ struct PackedWeights::Impl {
 
   void pack_for_sgemm(ConstMatrixF source, Op op) {
     unit_panels.clear();
-    panels.ensure(task_count(cols, kPanelCols) * rows * kStride);
+    panels.ensure(ceil_div(cols, kPanelCols) * rows * kStride);
     parallel_ranges(cols, kPanelCols, [&](dim_t begin, dim_t end) {
       const MatrixF target = panel(begin, end - begin);
       copy_op(op, op_block(op, source, 0, rows, begin, end - begin), target);

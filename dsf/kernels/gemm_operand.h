@@ -29,7 +29,7 @@ constexpr bool is_slow_stride(dim_t stride) { return stride % 512 == 0; }
 /// A stride >= cols of aligned rows that is not slow, for a copy.
 constexpr dim_t copy_stride(dim_t cols) {
   constexpr dim_t kCacheLine = 16;  // floats
-  const dim_t lines = (cols + kCacheLine - 1) / kCacheLine;
+  const dim_t lines = ceil_div(cols, kCacheLine);
   return (lines % 2 == 0 ? lines + 1 : lines) * kCacheLine;
 }
 
