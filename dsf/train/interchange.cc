@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/data/batcher.h"
