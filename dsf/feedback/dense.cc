@@ -52,10 +52,7 @@ double norm_of(ConstMatrixF a) {
 
 }  // namespace
 
-std::vector<FeedbackBuffer> DenseFeedback::buffers() {
-  const MatrixF a = a_;
-  return {{"matrix", std::span(a.data, static_cast<std::size_t>(a.rows * a.cols))}};
-}
+std::vector<FeedbackBuffer> DenseFeedback::buffers() { return {{"matrix", a_.span()}}; }
 
 void DenseFeedback::run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
                         MatrixF g) {

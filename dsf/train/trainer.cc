@@ -271,7 +271,7 @@ void Trainer::pass_over(const LossSum& sum) {
                     what));
   }
   for (Matrix& carried : state_.carried) {
-    if (!all_finite(carried)) carried.zero();
+    if (!all_finite(carried.span())) carried.zero();
   }
   culprit = first_not_finite(model_, state_);
   if (!culprit.empty()) {
