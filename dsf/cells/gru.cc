@@ -11,12 +11,7 @@ namespace {
 constexpr dim_t kResetRows = 32;
 
 OperandView columns_of(const OperandView& m, dim_t begin, dim_t count) {
-  OperandView part = m;
-  part.cols = count;
-  part.data = m.precision == Precision::f32
-                  ? static_cast<const void*>(static_cast<const float*>(m.data) + begin)
-                  : static_cast<const void*>(static_cast<const bf16_t*>(m.data) + begin);
-  return part;
+  return m.block(0, m.rows, begin, count);
 }
 
 }  // namespace

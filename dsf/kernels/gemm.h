@@ -13,6 +13,7 @@
 // `gemm` spreads the tiles over the thread pool; inside a task of parallel_for it runs on that
 // thread.
 
+#include <cstddef>
 #include <memory>
 
 #include "dsf/base/bf16.h"
@@ -24,6 +25,10 @@ namespace dsf {
 enum class Precision { f32, bf16 };
 enum class Op { none, transpose };
 enum class Into { overwrite, accumulate };
+
+constexpr dim_t element_bytes(Precision precision) {
+  return precision == Precision::f32 ? dim_t{sizeof(float)} : dim_t{sizeof(bf16_t)};
+}
 
 /// A GEMM input in the precision it is read in. Not owning.
 struct OperandView {
@@ -39,6 +44,19 @@ struct OperandView {
   OperandView(MatrixF m) : OperandView(ConstMatrixF(m)) {}
   OperandView(MatrixView<const bf16_t> m)
       : data(m.data), precision(Precision::bf16), rows(m.rows), cols(m.cols), stride(m.stride) {}
+
+  /// The address of an element.
+  const void* at(dim_t row, dim_t col) const {
+    return static_cast<const std::byte*>(data) + (row * stride + col) * element_bytes(precision);
+  }
+  /// Rows [row, row + row_count), of these columns [col, col + col_count).
+  OperandView block(dim_t row, dim_t row_count, dim_t col, dim_t col_count) const {
+    OperandView part = *this;
+    part.data = at(row, col);
+    part.rows = row_count;
+    part.cols = col_count;
+    return part;
+  }
 };
 
 /// True where bf16 GEMMs run on matrix units (AMX), that is, faster than f32.

@@ -222,17 +222,13 @@ class ThreadCache {
   Buffer<std::byte> scratch_;
 };
 
-dim_t element_size(Precision precision) {
-  return precision == Precision::bf16 ? dim_t{sizeof(bf16_t)} : dim_t{sizeof(float)};
-}
-
 // The same matrix with its rows one after the other, copied into `memory`.
 OperandView make_dense(const OperandView& x, Buffer<std::byte>& memory) {
-  const dim_t size = element_size(x.precision);
-  memory.ensure(x.rows * x.cols * size);
+  const dim_t row_bytes = x.cols * element_bytes(x.precision);
+  memory.ensure(x.rows * row_bytes);
   for (dim_t i = 0; i < x.rows; ++i) {
-    std::copy_n(static_cast<const std::byte*>(x.data) + i * x.stride * size, x.cols * size,
-                memory.data() + i * x.cols * size);
+    std::copy_n(static_cast<const std::byte*>(x.at(i, 0)), row_bytes,
+                memory.data() + i * row_bytes);
   }
   OperandView dense = x;
   dense.data = memory.data();

@@ -1,7 +1,6 @@
 #include "dsf/kernels/gemm_operand.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "dsf/kernels/parallel.h"
 #include "hwy/highway.h"
@@ -65,18 +64,8 @@ MatrixView<const bf16_t> bf16_view(const OperandView& x) {
 
 }  // namespace
 
-OperandView op_block(Op op, OperandView x, dim_t row, dim_t rows, dim_t col, dim_t cols) {
-  if (op == Op::transpose) {
-    std::swap(row, col);
-    std::swap(rows, cols);
-  }
-  const dim_t offset = row * x.stride + col;
-  x.data = x.precision == Precision::f32
-               ? static_cast<const void*>(static_cast<const float*>(x.data) + offset)
-               : static_cast<const void*>(static_cast<const bf16_t*>(x.data) + offset);
-  x.rows = rows;
-  x.cols = cols;
-  return x;
+OperandView op_block(Op op, const OperandView& x, dim_t row, dim_t rows, dim_t col, dim_t cols) {
+  return op == Op::none ? x.block(row, rows, col, cols) : x.block(col, cols, row, rows);
 }
 
 void copy_op(Op op, const OperandView& x, MatrixF target) {

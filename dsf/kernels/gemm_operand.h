@@ -14,7 +14,7 @@ inline dim_t op_cols(Op op, const OperandView& x) { return op == Op::none ? x.co
 
 /// The part of X, as stored, that holds rows [row, row + rows) and columns [col, col + cols) of
 /// op(X).
-OperandView op_block(Op op, OperandView x, dim_t row, dim_t rows, dim_t col, dim_t cols);
+OperandView op_block(Op op, const OperandView& x, dim_t row, dim_t rows, dim_t col, dim_t cols);
 
 /// target [rows, cols of op(X)] = op(X) in f32. `target` is overwritten and does not overlap X.
 void copy_op(Op op, const OperandView& x, MatrixF target);
