@@ -7,6 +7,7 @@
 #include "dsf/base/error.h"
 #include "dsf/cells/slices.h"
 #include "dsf/kernels/elementwise.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf {
 namespace {
@@ -19,13 +20,9 @@ dim_t previous_row(const PackedLayout& layout, dim_t t) {
   return t == 0 ? 0 : layout.batch() + layout.offset(t - 1);
 }
 
-void copy_rows(ConstMatrixF from, MatrixF to) {
-  for (dim_t i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.cols, to.row(i));
-}
-
 void load_initial_states(ConstMatrixF state, MatrixF initial) {
   if (state.empty()) {
-    for (dim_t b = 0; b < initial.rows; ++b) std::fill_n(initial.row(b), initial.cols, 0.0F);
+    zero_rows(initial);
   } else {
     copy_rows(state, initial);
   }
@@ -53,10 +50,6 @@ MatrixF rows_before(const PackedLayout& layout, StepRows rows, MatrixF g) {
 void ensure_operands(dim_t tasks, CellWork& work) {
   const auto count = static_cast<std::size_t>(tasks);
   if (work.operands.size() < count) work.operands.resize(count);
-}
-
-void add_to(const Buffer<float>& source, dim_t count, float* target) {
-  for (dim_t j = 0; j < count; ++j) target[j] += source[j];
 }
 
 }  // namespace
@@ -266,7 +259,7 @@ void Cell::parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellT
 
   tape.work->bias_sums.resize(KD);
   column_sums(tape.work->gates, tape.work->partial_sums, tape.work->bias_sums.data());
-  add_to(tape.work->bias_sums, KD, gradients.b_ih);
+  add_row(tape.work->bias_sums.data(), KD, gradients.b_ih);
 
   const ConstMatrixF h_previous = h_of(previous_states(layout, tape));
   recurrent_gradients({d, tape.work->h_operand(h_previous, precision_)}, *tape.work, gradients);

@@ -10,13 +10,10 @@
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf {
 namespace {
-
-MatrixF block(MatrixF c, const Tile& tile) {
-  return c.middle_rows(tile.row, tile.rows).middle_cols(tile.col, tile.cols);
-}
 
 // A matrix that sgemm reads: op(view).
 struct Factor {
@@ -85,9 +82,7 @@ bool multiply_tile_on_units(Op op_a, const OperandView& a, Op op_b, const Operan
 bool is_trivial(dim_t k, Into into, MatrixF c) {
   if (c.empty()) return true;
   if (k > 0) return false;
-  if (into == Into::overwrite) {
-    for (dim_t i = 0; i < c.rows; ++i) std::fill_n(c.row(i), c.cols, 0.0F);
-  }
+  if (into == Into::overwrite) zero_rows(c);
   return true;
 }
 
@@ -100,9 +95,7 @@ void add_up(std::span<const MatrixF> sums) {
                   [&](dim_t begin, dim_t end) {
                     for (dim_t i = begin; i < end; ++i) {
                       for (const MatrixF& term : sums.subspan(1)) {
-                        const float* __restrict from = term.row(i);
-                        float* __restrict to = c.row(i);
-                        for (dim_t j = 0; j < c.cols; ++j) to[j] += from[j];
+                        add_row(term.row(i), c.cols, c.row(i));
                       }
                     }
                   });

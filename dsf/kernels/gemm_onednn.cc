@@ -14,6 +14,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "dsf/base/error.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf::onednn {
 namespace {
@@ -236,10 +237,6 @@ OperandView make_dense(const OperandView& x, Buffer<std::byte>& memory) {
   return dense;
 }
 
-void copy(ConstMatrixF source, MatrixF target) {
-  for (dim_t i = 0; i < source.rows; ++i) std::copy_n(source.row(i), source.cols, target.row(i));
-}
-
 }  // namespace
 
 bool has_amx() {
@@ -313,11 +310,11 @@ void PackedPanel::multiply(const OperandView& a, Into into, MatrixF c) const {
   const OperandView dense_a = make_dense(a, cache.dense_a);
   cache.dense_c.ensure(c.rows * c.cols);
   const MatrixF dense_c(cache.dense_c.data(), c.rows, c.cols);
-  if (into == Into::accumulate) copy(c, dense_c);
+  if (into == Into::accumulate) copy_rows(c, dense_c);
   key.lda = dense_a.stride;
   key.ldc = dense_c.stride;
   cache.execute(cache.compiled(key), dense_a.data, bytes_.data(), dense_c.data);
-  copy(dense_c, c);
+  copy_rows(dense_c, c);
 }
 
 }  // namespace dsf::onednn

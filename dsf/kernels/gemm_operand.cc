@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/rows.h"
 #include "hwy/highway.h"
 
 namespace dsf {
@@ -70,9 +71,7 @@ OperandView op_block(Op op, const OperandView& x, dim_t row, dim_t rows, dim_t c
 
 void copy_op(Op op, const OperandView& x, MatrixF target) {
   if (op == Op::none && x.precision == Precision::f32) {
-    for (dim_t i = 0; i < x.rows; ++i) {
-      std::copy_n(f32_view(x).row(i), x.cols, target.row(i));
-    }
+    copy_rows(f32_view(x), target);
   } else if (op == Op::none) {
     widen(bf16_view(x), target);
   } else if (x.precision == Precision::f32) {
