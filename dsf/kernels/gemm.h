@@ -1,6 +1,7 @@
 #pragma once
 
-// General matrix products on views: the only header through which oneDNN is reached.
+// General matrix products on views. This header and packed_weights.h, for a factor that is used many
+// times, are the only ways to oneDNN's products.
 //
 //   C  = op(A) op(B)          Into::overwrite
 //   C += op(A) op(B)          Into::accumulate
@@ -14,7 +15,6 @@
 // thread.
 
 #include <cstddef>
-#include <memory>
 
 #include "dsf/base/bf16.h"
 #include "dsf/base/buffer.h"
@@ -75,32 +75,7 @@ class OperandScratch {
   Buffer<bf16_t> buffer_;
 };
 
-/// A weight matrix converted and packed once and multiplied by many times: the right operand B of
-/// C = A B, where B is `source` or its transpose. Holds a copy: pack again after every change,
-/// which reuses the memory. May be read by several threads at once.
-class PackedWeights {
- public:
-  PackedWeights();
-  ~PackedWeights();
-  PackedWeights(PackedWeights&&) noexcept;
-  PackedWeights& operator=(PackedWeights&&) noexcept;
-
-  void pack(ConstMatrixF source, Op op, Precision precision);
-  Precision precision() const;
-  dim_t rows() const;  ///< of B: the inner dimension
-  dim_t cols() const;  ///< of B
-
-  struct Impl;
-  const Impl& impl() const { return *impl_; }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
-
 /// C (+)= op(A) op(B). A and B have the same precision.
 void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c);
-
-/// C (+)= A B with packed B. A has the precision B was packed in.
-void gemm(OperandView a, const PackedWeights& b, Into into, MatrixF c);
 
 }  // namespace dsf

@@ -85,6 +85,17 @@ void copy_op(Op op, const OperandView& x, MatrixF target) {
   }
 }
 
+Factor present(Op op, const OperandView& x, bool copy, Buffer<float>& scratch) {
+  if (!copy) return {op, f32_view(x)};
+  const dim_t rows = op_rows(op, x);
+  const dim_t cols = op_cols(op, x);
+  const dim_t stride = copy_stride(cols);
+  scratch.ensure(rows * stride);
+  const MatrixF target(scratch.data(), rows, cols, stride);
+  copy_op(op, x, target);
+  return {Op::none, target};
+}
+
 void round_to_bf16(MatrixF matrix) {
   for (dim_t i = 0; i < matrix.rows; ++i) {
     float* row = matrix.row(i);
@@ -102,6 +113,13 @@ void convert_to_bf16(ConstMatrixF source, MatrixView<bf16_t> target) {
       for (dim_t j = 0; j < source.cols; ++j) to[j] = to_bf16(from[j]);
     }
   });
+}
+
+bool is_trivial(dim_t k, Into into, MatrixF c) {
+  if (c.empty()) return true;
+  if (k > 0) return false;
+  if (into == Into::overwrite) zero_rows(c);
+  return true;
 }
 
 OperandView OperandScratch::operator()(ConstMatrixF source, Precision precision) {
