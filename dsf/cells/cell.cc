@@ -95,10 +95,13 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Ce
     const dim_t begin = layout.offset(rows.t) + rows.begin;
     const dim_t n = rows.count;
     const MatrixF state_rows = states.middle_rows(B + begin, n);
-    forward_step({states.middle_rows(previous_row(layout, rows.t) + rows.begin, n),
-                  recurrent.middle_rows(rows.begin, n), gates.middle_rows(begin, n),
-                  extra.middle_rows(begin, n), state_rows,
-                  &work.operands[static_cast<std::size_t>(slice_of(rows.begin))]});
+    const dim_t previous = previous_row(layout, rows.t) + rows.begin;
+    forward_step({.previous = states.middle_rows(previous, n),
+                  .recurrent = recurrent.middle_rows(rows.begin, n),
+                  .gates = gates.middle_rows(begin, n),
+                  .extra = extra.middle_rows(begin, n),
+                  .state = state_rows,
+                  .operand = &work.operands[static_cast<std::size_t>(slice_of(rows.begin))]});
     copy_rows(state_rows, y.middle_rows(begin, n));
   });
 
@@ -147,10 +150,12 @@ void Cell::rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& t
     const dim_t end = std::min((strip + 1) * strip_rows, N);
     for (dim_t begin = strip * strip_rows; begin < end; begin += kRows) {
       const dim_t n = std::min(kRows, end - begin);
-      forward_step({previous.middle_rows(begin, n), recurrent.middle_rows(strip * kRows, n),
-                    gates.middle_rows(begin, n), extra.middle_rows(begin, n),
-                    rebuilt.middle_rows(strip * kRows, n),
-                    &work.operands[static_cast<std::size_t>(strip)]});
+      forward_step({.previous = previous.middle_rows(begin, n),
+                    .recurrent = recurrent.middle_rows(strip * kRows, n),
+                    .gates = gates.middle_rows(begin, n),
+                    .extra = extra.middle_rows(begin, n),
+                    .state = rebuilt.middle_rows(strip * kRows, n),
+                    .operand = &work.operands[static_cast<std::size_t>(strip)]});
     }
   });
 }
@@ -163,15 +168,16 @@ ConstMatrixF Cell::previous_states(const PackedLayout& layout, const CellTape& t
 
 Cell::BackwardRows Cell::backward_rows(const PackedLayout& layout, dim_t begin, dim_t count,
                                        ConstMatrixF g, CellTape& tape) const {
-  return {
-      g.middle_rows(begin, count),
-      previous_states(layout, tape).middle_rows(begin, count),
-      tape.states.view().middle_rows(layout.batch() + begin, count),
-      tape.work->gates.view().middle_rows(begin, count),
-      tape.work->extra.view().middle_rows(begin, count),
-      tape.work->gates.view().middle_rows(begin, count),
-      (replaces_extra() ? tape.work->extra : tape.work->d_extra).view().middle_rows(begin, count),
-      MatrixF()};
+  CellWork& work = *tape.work;
+  Matrix& d_extra = replaces_extra() ? work.extra : work.d_extra;
+  return {.g = g.middle_rows(begin, count),
+          .previous = previous_states(layout, tape).middle_rows(begin, count),
+          .state = tape.states.view().middle_rows(layout.batch() + begin, count),
+          .gates = work.gates.view().middle_rows(begin, count),
+          .extra = work.extra.view().middle_rows(begin, count),
+          .d = work.gates.view().middle_rows(begin, count),
+          .d_extra = d_extra.view().middle_rows(begin, count),
+          .g_previous = {}};
 }
 
 Cell::BackwardRows Cell::on_trial(BackwardRows rows, dim_t begin, CellTape& tape) const {
