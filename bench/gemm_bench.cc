@@ -8,6 +8,7 @@
 #include "dsf/base/buffer.h"
 #include "dsf/base/rng.h"
 #include "dsf/kernels/gemm.h"
+#include "dsf/kernels/packed_weights.h"
 #include "dsf/kernels/parallel.h"
 
 namespace dsf {

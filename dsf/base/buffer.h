@@ -96,10 +96,15 @@ class Matrix {
   dim_t cols() const { return cols_; }
   MatrixView<float> view() { return {buffer_.data(), rows_, cols_, cols_}; }
   MatrixView<const float> view() const { return {buffer_.data(), rows_, cols_, cols_}; }
+  /// All elements, row by row.
+  std::span<float> span() { return buffer_.span().first(size()); }
+  std::span<const float> span() const { return buffer_.span().first(size()); }
   operator MatrixView<float>() { return view(); }
   operator MatrixView<const float>() const { return view(); }
 
  private:
+  std::size_t size() const { return static_cast<std::size_t>(rows_ * cols_); }
+
   Buffer<float> buffer_;
   dim_t rows_ = 0;
   dim_t cols_ = 0;

@@ -1,19 +1,14 @@
 #include "dsf/base/file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <system_error>
-#include <thread>
 
-#include "dsf/base/error.h"
 #include "dsf/base/fault.h"
+#include "dsf/base/io_failure.h"
 #include "dsf/base/system_calls.h"
 
 namespace dsf {
@@ -21,26 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(std::string_view what, const fs::path& path, int error) {
-  throw IoError(
-      fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(error)));
-}
-
-int open_or_fail(const fs::path& path, int flags, std::string_view what) {
-  const int descriptor = system_call::open(path, flags);
-  if (descriptor < 0) fail(what, path, errno);
-  return descriptor;
-}
-
 void write_all(int descriptor, const void* data, std::size_t size, const fs::path& path) {
   const char* next = static_cast<const char*>(data);
   while (size > 0) {
     const ssize_t written = system_call::write(descriptor, next, size);
     if (written < 0) {
       if (errno == EINTR) continue;
-      fail("write", path, errno);
+      fail_io("write", path, errno);
     }
-    if (written == 0) fail("write", path, ENOSPC);  // no error, but no progress either
+    if (written == 0) fail_io("write", path, ENOSPC);  // no error, but no progress either
     next += written;
     size -= static_cast<std::size_t>(written);
   }
@@ -70,7 +54,7 @@ std::string read_file(const fs::path& path) {
     } else if (errno != EINTR) {
       const int error = errno;
       ::close(descriptor);
-      fail("read", path, error);
+      fail_io("read", path, error);
     }
   }
   ::close(descriptor);
@@ -92,10 +76,10 @@ void FileWriter::write(const void* data, std::size_t size) {
 }
 
 void FileWriter::finish() {
-  if (system_call::sync(descriptor_) != 0) fail("sync", path_, errno);
+  if (system_call::sync(descriptor_) != 0) fail_io("sync", path_, errno);
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
-  if (closed != 0) fail("close", path_, errno);
+  if (closed != 0) fail_io("close", path_, errno);
 }
 
 AppendFile::AppendFile(const fs::path& path)
@@ -108,38 +92,12 @@ void AppendFile::append(std::string_view text) {
 }
 
 void AppendFile::sync() {
-  if (system_call::sync(descriptor_) != 0) fail("sync", path_, errno);
+  if (system_call::sync(descriptor_) != 0) fail_io("sync", path_, errno);
 }
-
-DirectoryLock::DirectoryLock(const fs::path& directory)
-    : descriptor_(open_or_fail(directory, O_RDONLY | O_DIRECTORY, "open")) {
-  constexpr int kTries = 5;
-  constexpr std::chrono::milliseconds kPause(20);
-  int error = 0;
-  for (int i = 0; i < kTries; ++i) {
-    if (i > 0) std::this_thread::sleep_for(kPause);
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-    error = errno;
-    if (error != EWOULDBLOCK) break;
-  }
-  ::close(descriptor_);
-  if (error != EWOULDBLOCK) fail("lock", directory, error);
-  throw UsageError(fmt::format("{} is in use by another process; wait for it or choose another",
-                               directory.string()));
-}
-
-DirectoryLock::~DirectoryLock() { ::close(descriptor_); }
 
 void make_directory(const fs::path& path) {
-  if (system_call::mkdir(path) != 0 && errno != EEXIST) fail("create the directory", path, errno);
-}
-
-bool directory_is_held(const fs::path& directory) {
-  const int descriptor = open_or_fail(directory, O_RDONLY | O_DIRECTORY, "open");
-  // Shared, so that two who ask at the same time do not take each other for a holder.
-  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(descriptor);
-  return held;
+  if (system_call::mkdir(path) != 0 && errno != EEXIST)
+    fail_io("create the directory", path, errno);
 }
 
 void sync_directory(const fs::path& directory) {
@@ -147,12 +105,12 @@ void sync_directory(const fs::path& directory) {
   const int synced = system_call::sync(descriptor);
   const int error = errno;
   ::close(descriptor);
-  if (synced != 0) fail("sync", directory, error);
+  if (synced != 0) fail_io("sync", directory, error);
 }
 
 void rename_file(const fs::path& from, const fs::path& to) {
   if (system_call::rename(from, to) != 0) {
-    fail("rename " + from.string() + " to", to, errno);
+    fail_io("rename " + from.string() + " to", to, errno);
   }
 }
 
@@ -179,7 +137,7 @@ void write_beside(const fs::path& path, const std::function<void(FileWriter&)>& 
 void replace_symlink(const fs::path& target, const fs::path& link) {
   const fs::path beside = link.string() + ".tmp";
   ::unlink(beside.c_str());
-  if (system_call::symlink(target, beside) != 0) fail("create the link", beside, errno);
+  if (system_call::symlink(target, beside) != 0) fail_io("create the link", beside, errno);
   crash_point("link.before_rename");
   rename_file(beside, link);
   crash_point("link.after_rename");
@@ -188,7 +146,7 @@ void replace_symlink(const fs::path& target, const fs::path& link) {
 
 std::uint64_t free_bytes(const fs::path& path) {
   struct statvfs info {};
-  if (::statvfs(path.c_str(), &info) != 0) fail("ask for the free space of", path, errno);
+  if (::statvfs(path.c_str(), &info) != 0) fail_io("ask for the free space of", path, errno);
   return std::uint64_t{info.f_bavail} * info.f_frsize;
 }
 

@@ -57,25 +57,8 @@ class AppendFile {
   int descriptor_ = -1;
 };
 
-/// Holds a directory for this process; released by the destructor or by the end of the process.
-class DirectoryLock {
- public:
-  /// Throws UsageError where another process holds it, and goes on doing so for a moment: one that
-  /// asks directory_is_held() has it for an instant.
-  explicit DirectoryLock(const std::filesystem::path& directory);
-  ~DirectoryLock();
-  DirectoryLock(const DirectoryLock&) = delete;
-  DirectoryLock& operator=(const DirectoryLock&) = delete;
-
- private:
-  int descriptor_ = -1;
-};
-
 /// Makes one directory; one that is there already is good too.
 void make_directory(const std::filesystem::path& path);
-
-/// True while a DirectoryLock of another process, or another one of this, holds the directory.
-bool directory_is_held(const std::filesystem::path& directory);
 
 /// Makes the entries of a directory durable: the files created, renamed and removed in it.
 void sync_directory(const std::filesystem::path& directory);

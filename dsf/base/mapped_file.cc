@@ -1,25 +1,19 @@
 #include "dsf/base/mapped_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
-#include "dsf/base/error.h"
+#include "dsf/base/io_failure.h"
 
 namespace dsf {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const auto fail = [&path](int error) {
-    throw IoError(
-        fmt::format("cannot map {}: {}", path.string(), std::generic_category().message(error)));
-  };
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail(errno);
+  if (descriptor < 0) fail_io("map", path, errno);
   struct stat info {};
   int error = ::fstat(descriptor, &info) == 0 ? 0 : errno;
   if (error == 0 && !S_ISREG(info.st_mode)) error = EINVAL;
@@ -34,7 +28,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     }
   }
   ::close(descriptor);
-  if (error != 0) fail(error);
+  if (error != 0) fail_io("map", path, error);
 }
 
 MappedFile::~MappedFile() {

@@ -20,10 +20,6 @@ constexpr double kShortest = 0.01;
 // Steps of a walk that are measured: enough to hide that the threads must be called together once.
 constexpr dim_t kWalkSteps = 64;
 
-dim_t element_bytes(Precision precision) {
-  return static_cast<dim_t>(precision == Precision::f32 ? sizeof(float) : sizeof(bf16_t));
-}
-
 /// y = x W^T over `rows` rows and its two gradients, `count` times.
 void add_linear(const std::string& name, dim_t rows, dim_t in, dim_t out, dim_t count,
                 std::vector<GemmJob>& jobs) {
@@ -139,7 +135,7 @@ void GemmTimer::prepare(const GemmJob& job, Prepared& prepared) {
 
 OperandView GemmTimer::operand(dim_t rows, dim_t cols, dim_t first) const {
   OperandView view = operand_;
-  view.data = static_cast<const char*>(view.data) + first * element_bytes(precision_);
+  view.data = operand_.at(0, first);
   view.rows = rows;
   view.cols = cols;
   view.stride = cols;
@@ -170,9 +166,7 @@ double GemmTimer::time_walk(const GemmJob& job, const Prepared& prepared) {
 
   Timer timer;
   parallel_ranges(job.m, kSliceRows, [&](dim_t begin, dim_t end) {
-    OperandView slice = a;
-    slice.data = static_cast<const char*>(a.data) + begin * a.stride * element_bytes(precision_);
-    slice.rows = end - begin;
+    const OperandView slice = a.block(begin, end - begin, 0, a.cols);
     for (dim_t call = 0; call < prepared.calls; ++call) {
       gemm(slice, prepared.weights, into, c.middle_rows(begin, end - begin));
     }

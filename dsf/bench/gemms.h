@@ -13,6 +13,7 @@
 #include "dsf/base/buffer.h"
 #include "dsf/bench/measure.h"
 #include "dsf/kernels/gemm.h"
+#include "dsf/kernels/packed_weights.h"
 #include "dsf/model/model_config.h"
 
 namespace dsf {

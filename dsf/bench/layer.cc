@@ -64,10 +64,6 @@ void draw(double half_width, Rng& rng, std::span<float> values) {
   for (float& value : values) value = static_cast<float>(rng.uniform(-half_width, half_width));
 }
 
-std::span<float> values_of(Matrix& m) {
-  return {m.view().data, static_cast<std::size_t>(m.rows() * m.cols())};
-}
-
 }  // namespace
 
 LayerInputs::LayerInputs(const LayerCase& shape)
@@ -76,8 +72,8 @@ LayerInputs::LayerInputs(const LayerCase& shape)
   weights.resize(table.flat_size());
   Rng rng(kSeed, "bench/layer");
   draw(1.0 / std::sqrt(static_cast<double>(shape.hidden)), rng, weights.span());
-  draw(1.0, rng, values_of(x));
-  draw(0.01, rng, values_of(dh));
+  draw(1.0, rng, x.span());
+  draw(0.01, rng, dh.span());
 }
 
 OurLayer::OurLayer(const LayerCase& shape, const LayerInputs& inputs,

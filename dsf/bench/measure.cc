@@ -18,6 +18,7 @@
 #include "dsf/base/timer.h"
 #include "dsf/base/version.h"
 #include "dsf/kernels/onednn_rnn.h"
+#include "dsf/kernels/packed_weights.h"
 #include "dsf/kernels/parallel.h"
 
 namespace dsf {

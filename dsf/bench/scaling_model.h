@@ -4,8 +4,8 @@
 // published figures of networks. docs/scaling.md shows and discusses the result.
 //
 //   all-reduce of n bytes by R ranks over links of b bytes/s and latency l:
-//     direct             2 (R - 1) (l + n / (R b))      as here: to every other rank its part,
-//     twice halving/doubling   2 log2(R) l + 2 (R - 1)/R n / b
+//     direct             2 (R - 1) (l + n / (R b))     as here: its part to every other rank, twice
+//     halving/doubling   2 log2(R) l + 2 (R - 1)/R n / b
 //   bucket k sets out when it is filled and the one before has arrived:
 //     end_k = max(ready_k, end_{k-1}) + all-reduce_k
 //   exposed = what of the last end lies behind the end of the backward pass

@@ -7,6 +7,7 @@
 #include "dsf/base/error.h"
 #include "dsf/cells/slices.h"
 #include "dsf/kernels/elementwise.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf {
 namespace {
@@ -19,13 +20,9 @@ dim_t previous_row(const PackedLayout& layout, dim_t t) {
   return t == 0 ? 0 : layout.batch() + layout.offset(t - 1);
 }
 
-void copy_rows(ConstMatrixF from, MatrixF to) {
-  for (dim_t i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.cols, to.row(i));
-}
-
 void load_initial_states(ConstMatrixF state, MatrixF initial) {
   if (state.empty()) {
-    for (dim_t b = 0; b < initial.rows; ++b) std::fill_n(initial.row(b), initial.cols, 0.0F);
+    zero_rows(initial);
   } else {
     copy_rows(state, initial);
   }
@@ -53,10 +50,6 @@ MatrixF rows_before(const PackedLayout& layout, StepRows rows, MatrixF g) {
 void ensure_operands(dim_t tasks, CellWork& work) {
   const auto count = static_cast<std::size_t>(tasks);
   if (work.operands.size() < count) work.operands.resize(count);
-}
-
-void add_to(const Buffer<float>& source, dim_t count, float* target) {
-  for (dim_t j = 0; j < count; ++j) target[j] += source[j];
 }
 
 }  // namespace
@@ -102,10 +95,13 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Ce
     const dim_t begin = layout.offset(rows.t) + rows.begin;
     const dim_t n = rows.count;
     const MatrixF state_rows = states.middle_rows(B + begin, n);
-    forward_step({states.middle_rows(previous_row(layout, rows.t) + rows.begin, n),
-                  recurrent.middle_rows(rows.begin, n), gates.middle_rows(begin, n),
-                  extra.middle_rows(begin, n), state_rows,
-                  &work.operands[static_cast<std::size_t>(slice_of(rows.begin))]});
+    const dim_t previous = previous_row(layout, rows.t) + rows.begin;
+    forward_step({.previous = states.middle_rows(previous, n),
+                  .recurrent = recurrent.middle_rows(rows.begin, n),
+                  .gates = gates.middle_rows(begin, n),
+                  .extra = extra.middle_rows(begin, n),
+                  .state = state_rows,
+                  .operand = &work.operands[static_cast<std::size_t>(slice_of(rows.begin))]});
     copy_rows(state_rows, y.middle_rows(begin, n));
   });
 
@@ -140,7 +136,7 @@ void Cell::rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& t
   CellWork& work = *tape.work;
   const dim_t N = layout.total_rows();
   const dim_t KD = shape_.gates * shape_.hidden;
-  const dim_t strip_rows = kRows * task_count(N, kRows * kMostStrips);
+  const dim_t strip_rows = kRows * ceil_div(N, kRows * kMostStrips);
   const dim_t strips = task_count(N, strip_rows);
   const MatrixF gates = work.gates.reshape(N, KD);
   const MatrixF extra = work.extra.reshape(N, shape_.extra);
@@ -154,10 +150,12 @@ void Cell::rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& t
     const dim_t end = std::min((strip + 1) * strip_rows, N);
     for (dim_t begin = strip * strip_rows; begin < end; begin += kRows) {
       const dim_t n = std::min(kRows, end - begin);
-      forward_step({previous.middle_rows(begin, n), recurrent.middle_rows(strip * kRows, n),
-                    gates.middle_rows(begin, n), extra.middle_rows(begin, n),
-                    rebuilt.middle_rows(strip * kRows, n),
-                    &work.operands[static_cast<std::size_t>(strip)]});
+      forward_step({.previous = previous.middle_rows(begin, n),
+                    .recurrent = recurrent.middle_rows(strip * kRows, n),
+                    .gates = gates.middle_rows(begin, n),
+                    .extra = extra.middle_rows(begin, n),
+                    .state = rebuilt.middle_rows(strip * kRows, n),
+                    .operand = &work.operands[static_cast<std::size_t>(strip)]});
     }
   });
 }
@@ -170,15 +168,16 @@ ConstMatrixF Cell::previous_states(const PackedLayout& layout, const CellTape& t
 
 Cell::BackwardRows Cell::backward_rows(const PackedLayout& layout, dim_t begin, dim_t count,
                                        ConstMatrixF g, CellTape& tape) const {
-  return {
-      g.middle_rows(begin, count),
-      previous_states(layout, tape).middle_rows(begin, count),
-      tape.states.view().middle_rows(layout.batch() + begin, count),
-      tape.work->gates.view().middle_rows(begin, count),
-      tape.work->extra.view().middle_rows(begin, count),
-      tape.work->gates.view().middle_rows(begin, count),
-      (replaces_extra() ? tape.work->extra : tape.work->d_extra).view().middle_rows(begin, count),
-      MatrixF()};
+  CellWork& work = *tape.work;
+  Matrix& d_extra = replaces_extra() ? work.extra : work.d_extra;
+  return {.g = g.middle_rows(begin, count),
+          .previous = previous_states(layout, tape).middle_rows(begin, count),
+          .state = tape.states.view().middle_rows(layout.batch() + begin, count),
+          .gates = work.gates.view().middle_rows(begin, count),
+          .extra = work.extra.view().middle_rows(begin, count),
+          .d = work.gates.view().middle_rows(begin, count),
+          .d_extra = d_extra.view().middle_rows(begin, count),
+          .g_previous = {}};
 }
 
 Cell::BackwardRows Cell::on_trial(BackwardRows rows, dim_t begin, CellTape& tape) const {
@@ -266,7 +265,7 @@ void Cell::parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellT
 
   tape.work->bias_sums.resize(KD);
   column_sums(tape.work->gates, tape.work->partial_sums, tape.work->bias_sums.data());
-  add_to(tape.work->bias_sums, KD, gradients.b_ih);
+  add_row(tape.work->bias_sums.data(), KD, gradients.b_ih);
 
   const ConstMatrixF h_previous = h_of(previous_states(layout, tape));
   recurrent_gradients({d, tape.work->h_operand(h_previous, precision_)}, *tape.work, gradients);

@@ -21,6 +21,7 @@
 #include "dsf/base/packed_layout.h"
 #include "dsf/cells/own_path.h"
 #include "dsf/kernels/gemm.h"
+#include "dsf/kernels/packed_weights.h"
 
 namespace dsf {
 

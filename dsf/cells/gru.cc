@@ -3,6 +3,7 @@
 #include "dsf/kernels/diagonal_step.h"
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf {
 namespace {
@@ -11,12 +12,7 @@ namespace {
 constexpr dim_t kResetRows = 32;
 
 OperandView columns_of(const OperandView& m, dim_t begin, dim_t count) {
-  OperandView part = m;
-  part.cols = count;
-  part.data = m.precision == Precision::f32
-                  ? static_cast<const void*>(static_cast<const float*>(m.data) + begin)
-                  : static_cast<const void*>(static_cast<const bf16_t*>(m.data) + begin);
-  return part;
+  return m.block(0, m.rows, begin, count);
 }
 
 }  // namespace
@@ -27,7 +23,7 @@ void GruCell::gate_gradients(const GradientOperands& operands, const CellWork& w
   const dim_t D = shape().hidden;
   gemm(Op::transpose, columns_of(operands.d, 0, 2 * D), Op::none, operands.h_previous,
        Into::accumulate, gradients.U.middle_rows(0, 2 * D));
-  for (dim_t j = 0; j < 2 * D; ++j) gradients.b_hh[j] += work.bias_sums[j];
+  add_row(work.bias_sums.data(), 2 * D, gradients.b_hh);
 }
 
 // --- reset after --------------------------------------------------------------------------------
@@ -131,7 +127,7 @@ void GruResetBeforeCell::recurrent_gradients(const GradientOperands& operands, C
   gemm(Op::transpose, columns_of(operands.d, 2 * D, D), Op::none,
        work.d_extra_operand(work.extra, precision()), Into::accumulate,
        gradients.U.middle_rows(2 * D, D));
-  for (dim_t j = 2 * D; j < 3 * D; ++j) gradients.b_hh[j] += work.bias_sums[j];
+  add_row(work.bias_sums.data() + 2 * D, D, gradients.b_hh + 2 * D);
 }
 
 }  // namespace dsf

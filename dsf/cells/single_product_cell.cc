@@ -1,6 +1,7 @@
 #include "dsf/cells/single_product_cell.h"
 
 #include "dsf/kernels/diagonal_step.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf {
 
@@ -27,7 +28,7 @@ void SingleProductCell::add_own_product(float sign, const BackwardRows& rows) co
 void SingleProductCell::recurrent_gradients(const GradientOperands& operands, CellWork& work,
                                             const CellGradients& gradients) const {
   gemm(Op::transpose, operands.d, Op::none, operands.h_previous, Into::accumulate, gradients.U);
-  for (dim_t j = 0; j < operands.d.cols; ++j) gradients.b_hh[j] += work.bias_sums[j];
+  add_row(work.bias_sums.data(), operands.d.cols, gradients.b_hh);
 }
 
 }  // namespace dsf

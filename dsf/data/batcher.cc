@@ -12,8 +12,6 @@
 namespace dsf {
 namespace {
 
-constexpr dim_t ceil_div(dim_t a, dim_t b) { return (a + b - 1) / b; }
-
 dim_t size_of(const Split& split) { return static_cast<dim_t>(split.tokens.size()); }
 
 }  // namespace

@@ -45,7 +45,7 @@ struct BatchShare {
   dim_t count = 1;
 
   /// How many of `rows` rows.
-  dim_t rows_of(dim_t rows) const { return (rows - index + count - 1) / count; }
+  dim_t rows_of(dim_t rows) const { return ceil_div(rows - index, count); }
 };
 
 /// Hands out the batches of a split, epoch after epoch, without end.

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
-#include "dsf/base/file.h"
 #include "dsf/train/run_directory.h"
 #include "dsf/train/training_run.h"
 

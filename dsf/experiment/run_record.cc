@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/experiment/log_line.h"

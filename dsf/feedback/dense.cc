@@ -21,10 +21,7 @@ void add_shifted(const PackedLayout& layout, dim_t h, ConstMatrixF product, Matr
 
 }  // namespace
 
-std::vector<NamedBuffer> DenseFeedback::buffers() {
-  const MatrixF a = a_;
-  return {{"matrix", std::span(a.data, static_cast<std::size_t>(a.rows * a.cols))}};
-}
+std::vector<NamedBuffer> DenseFeedback::buffers() { return {{"matrix", a_.span()}}; }
 
 void DenseFeedback::run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
                         MatrixF g) {

@@ -10,10 +10,10 @@ namespace dsf {
 /// How gradients go back in time.
 struct FeedbackConfig {
   std::string method = "dsf";  ///< a name of feedback_methods() (feedback_method.h)
-  std::string init =
-      "uniform";  ///< of dsf's diagonal: uniform (from the seed) | linspace | constant
-  std::vector<double> range = {
-      0.0, 1.0};              ///< [low, high] of the diagonal; constant takes the mean of the two
+  /// Of dsf's diagonal: uniform (from the seed) | linspace | constant.
+  std::string init = "uniform";
+  /// [low, high] of the diagonal; constant takes the mean of the two.
+  std::vector<double> range = {0.0, 1.0};
   std::string scan = "auto";  ///< auto | fused | serial | blocked | fft
   dim_t calibration = 4;      ///< fitted, adaptive, learned: first batches that go back exactly
   dim_t refit_every = 100;    ///< adaptive, learned: batches from one exact one to the next

@@ -5,6 +5,7 @@
 
 #include "dsf/kernels/causal_softmax.h"
 #include "dsf/kernels/gemm.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf {
 namespace {
@@ -20,10 +21,6 @@ void for_each_tile(dim_t steps, const Body& body) {
     const dim_t count = std::min(kAttentionTile, steps - first);
     body(first, count, first + count);
   }
-}
-
-void clear(MatrixF m) {
-  for (dim_t i = 0; i < m.rows; ++i) std::fill_n(m.row(i), m.cols, 0.0F);
 }
 
 }  // namespace
@@ -45,8 +42,8 @@ void causal_attention_backward(ConstMatrixF q, ConstMatrixF k, ConstMatrixF v, c
                                ConstMatrixF d_o, float* scores, float* d_scores,
                                AttentionGradients gradients) {
   const float scale = score_scale(q.cols);
-  clear(gradients.dk);
-  clear(gradients.dv);
+  zero_rows(gradients.dk);
+  zero_rows(gradients.dv);
   for_each_tile(q.rows, [&](dim_t first, dim_t count, dim_t keys) {
     const ConstMatrixF q_tile = q.middle_rows(first, count);
     const ConstMatrixF do_tile = d_o.middle_rows(first, count);

@@ -9,8 +9,11 @@
 // memory is O(T kAttentionTile). The backward pass computes the probabilities again from the scores
 // and the saved log-sum-exp of each row, as FlashAttention does (Dao et al., 2022):
 //
-//   dV = P^T dO     dP = dO V^T     dS = P * (dP - rowsum(P * dP)) / sqrt(d)     dQ = dS K     dK =
-//   dS^T Q
+//   dV = P^T dO
+//   dP = dO V^T
+//   dS = P * (dP - rowsum(P * dP)) / sqrt(d)
+//   dQ = dS K
+//   dK = dS^T Q
 //
 // Both run on the thread they are called on where that is inside a task of parallel_for.
 

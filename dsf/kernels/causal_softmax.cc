@@ -8,39 +8,17 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for every target.
 #include "dsf/kernels/simd_loop-inl.h"
-#include "hwy/contrib/math/math-inl.h"
+#include "dsf/kernels/softmax-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dsf::HWY_NAMESPACE {
 
-// The largest of n >= 1 elements.
-HWY_INLINE float largest_of(const float* x, dim_t n) {
-  const VectorTag d;
-  const auto lanes = static_cast<dim_t>(hn::Lanes(d));
-  float largest = x[0];
-  dim_t i = 0;
-  if (n >= lanes) {
-    auto max = hn::LoadU(d, x);
-    for (i = lanes; i + lanes <= n; i += lanes) max = hn::Max(max, hn::LoadU(d, x + i));
-    largest = hn::GetLane(hn::MaxOfLanes(d, max));
-  }
-  for (; i < n; ++i) largest = std::max(largest, x[i]);
-  return largest;
-}
-
-// exp(z), NaN for NaN and for infinities: Highway's Exp turns a NaN into 0, and a diverged model
-// must not pass for a trained one.
-template <class D, class V>
-HWY_INLINE V strict_exp(D d, V z) {
-  return hn::MulAdd(z, hn::Zero(d), hn::Exp(d, z));
-}
-
 // z_j = exp(scale z_j - shift); returns the sum.
 HWY_INLINE float replace_by_exp(float scale, float shift, float* z, dim_t n) {
   return sum_lane_groups(n, [&](auto d, dim_t j) HWY_ATTR {
     const auto exponent = hn::MulSub(hn::Set(d, scale), hn::LoadU(d, z + j), hn::Set(d, shift));
-    const auto e = strict_exp(d, exponent);
+    const auto e = StrictExp()(d, exponent);
     hn::StoreU(e, d, z + j);
     return e;
   });
@@ -50,7 +28,7 @@ void softmax_rows(dim_t first, float scale, MatrixF z, float* lse) {
   for (dim_t r = 0; r < z.rows; ++r) {
     float* row = z.row(r);
     const dim_t n = first + r + 1;
-    const float shift = scale * largest_of(row, n);
+    const float shift = scale * row_max(row, n);
     const float sum = replace_by_exp(scale, shift, row, n);
     for_each_lane_group(n, [&](auto d, dim_t j) HWY_ATTR {
       hn::StoreU(hn::Mul(hn::LoadU(d, row + j), hn::Set(d, 1.0F / sum)), d, row + j);

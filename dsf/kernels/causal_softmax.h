@@ -1,7 +1,7 @@
 #pragma once
 
-// The softmax of causal attention, on a tile of score rows. Row r of the tile is query i = first +
-// r and may look at the keys 0..i: columns beyond are masked.
+// The softmax of causal attention, on a tile of score rows. Row r of the tile is query
+// i = first + r and may look at the keys 0..i: columns beyond are masked.
 //
 //   lse_i = log sum_{j<=i} exp(scale z_ij)
 //   p_ij  = exp(scale z_ij - lse_i)           for j <= i, else 0

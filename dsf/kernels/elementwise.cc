@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsf/kernels/parallel_tiles.h"
+#include "dsf/kernels/rows.h"
 
 // These loops wait for memory: the compiler's own vectorisation at the baseline is enough.
 
@@ -13,10 +14,6 @@ namespace {
 // first-level cache.
 constexpr dim_t kSumRows = 256;
 constexpr dim_t kSumCols = 1024;
-
-void add_row(const float* __restrict x, dim_t n, float* __restrict y) {
-  for (dim_t j = 0; j < n; ++j) y[j] += x[j];
-}
 
 }  // namespace
 
@@ -29,11 +26,8 @@ void add(ConstMatrixF x, MatrixF y) {
 }
 
 void copy(ConstMatrixF x, MatrixF y) {
-  parallel_tiles(y.rows, y.cols, [&](const Tile& tile) {
-    for (dim_t i = tile.row; i < tile.row + tile.rows; ++i) {
-      std::copy_n(x.row(i) + tile.col, tile.cols, y.row(i) + tile.col);
-    }
-  });
+  parallel_tiles(y.rows, y.cols,
+                 [&](const Tile& tile) { copy_rows(block(x, tile), block(y, tile)); });
 }
 
 void add_bias(const float* bias, MatrixF y) {

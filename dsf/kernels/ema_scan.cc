@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/rows.h"
 
 #ifndef DSF_KERNELS_EMA_SCAN_ONCE
 #define DSF_KERNELS_EMA_SCAN_ONCE
@@ -161,8 +162,8 @@ EmaCoefficientGradients partial_gradients(float* work, dim_t group, dim_t dims, 
       {mine, dims, channels}, {mine + dims * channels, dims, channels}, mine + 2 * dims * channels};
 }
 
-void add_rows(const float* from, Range range, float* to) {
-  for (dim_t j = range.begin; j < range.begin + range.count; ++j) to[j] += from[j];
+void add_range(const float* from, Range range, float* to) {
+  add_row(from + range.begin, range.count, to + range.begin);
 }
 
 // The groups' partial sums are added in order; dq gets its factor k.
@@ -180,10 +181,10 @@ void reduce_groups(dim_t groups, const EmaCoefficients& coefficients, float* wor
     for (dim_t group = 0; group < groups; ++group) {
       const EmaCoefficientGradients part = partial_gradients(work, group, dims, channels);
       for (dim_t n = 0; n < dims; ++n) {
-        add_rows(part.dq.row(n), range, gradients.dq.row(n));
-        add_rows(part.dk.row(n), range, gradients.dk.row(n));
+        add_range(part.dq.row(n), range, gradients.dq.row(n));
+        add_range(part.dk.row(n), range, gradients.dk.row(n));
       }
-      add_rows(part.domega, range, gradients.domega);
+      add_range(part.domega, range, gradients.domega);
     }
     for (dim_t n = 0; n < dims; ++n) {
       for (dim_t j = range.begin; j < range.begin + range.count; ++j) {

@@ -4,37 +4,15 @@
 #include <array>
 #include <cassert>
 #include <span>
-#include <vector>
 
 #include "dsf/kernels/gemm_onednn.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf {
 namespace {
-
-MatrixF block(MatrixF c, const Tile& tile) {
-  return c.middle_rows(tile.row, tile.rows).middle_cols(tile.col, tile.cols);
-}
-
-// A matrix that sgemm reads: op(view).
-struct Factor {
-  Op op;
-  ConstMatrixF view;
-};
-
-// op(X) as it is, or as an f32 copy in `scratch`.
-Factor present(Op op, const OperandView& x, bool copy, Buffer<float>& scratch) {
-  if (!copy) return {op, {static_cast<const float*>(x.data), x.rows, x.cols, x.stride}};
-  const dim_t rows = op_rows(op, x);
-  const dim_t cols = op_cols(op, x);
-  const dim_t stride = copy_stride(cols);
-  scratch.ensure(rows * stride);
-  const MatrixF target(scratch.data(), rows, cols, stride);
-  copy_op(op, x, target);
-  return {Op::none, target};
-}
 
 // A tile of C by sgemm. Its kernels are at their best with both matrices untransposed and the rows
 // of B at a good distance. What is not so (or not f32) is copied piece by piece, where it meets
@@ -81,16 +59,6 @@ bool multiply_tile_on_units(Op op_a, const OperandView& a, Op op_b, const Operan
   return true;
 }
 
-// True where there is nothing to multiply; C is then an empty sum.
-bool is_trivial(dim_t k, Into into, MatrixF c) {
-  if (c.empty()) return true;
-  if (k > 0) return false;
-  if (into == Into::overwrite) {
-    for (dim_t i = 0; i < c.rows; ++i) std::fill_n(c.row(i), c.cols, 0.0F);
-  }
-  return true;
-}
-
 // sums[0] += sums[1] + sums[2] + ..., in this order.
 void add_up(std::span<const MatrixF> sums) {
   if (sums.size() < 2) return;
@@ -100,9 +68,7 @@ void add_up(std::span<const MatrixF> sums) {
                   [&](dim_t begin, dim_t end) {
                     for (dim_t i = begin; i < end; ++i) {
                       for (const MatrixF& term : sums.subspan(1)) {
-                        const float* __restrict from = term.row(i);
-                        float* __restrict to = c.row(i);
-                        for (dim_t j = 0; j < c.cols; ++j) to[j] += from[j];
+                        add_row(term.row(i), c.cols, c.row(i));
                       }
                     }
                   });
@@ -144,109 +110,6 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
     multiply_tile(op_a, a_part, op_b, b_part, where, sum);
   });
   add_up(std::span(sums).first(static_cast<std::size_t>(parts.count)));
-}
-
-struct PackedWeights::Impl {
-  Precision precision = Precision::f32;
-  dim_t rows = 0;
-  dim_t cols = 0;
-
-  // For matrix units: panels in the backend's own layout.
-  std::vector<onednn::PackedPanel> unit_panels;
-  OperandScratch rounded;
-
-  // For sgemm: panels of kPanelCols columns, rows at a good distance, one panel after the other. In
-  // bf16 these are the rounded values.
-  static constexpr dim_t kStride = copy_stride(kPanelCols);
-  Buffer<float> panels;
-
-  MatrixF panel(dim_t col, dim_t width) {
-    return {panels.data() + offset(col), rows, width, kStride};
-  }
-  ConstMatrixF panel(dim_t col, dim_t width) const {
-    return {panels.data() + offset(col), rows, width, kStride};
-  }
-  dim_t offset(dim_t col) const { return col / kPanelCols * rows * kStride; }
-
-  void pack_for_units(ConstMatrixF source, Op op) {
-    const OperandView narrow = rounded(source, precision);
-    const dim_t width = unit_panel_cols(cols);
-    unit_panels.resize(static_cast<std::size_t>(task_count(cols, width)));
-    parallel_ranges(cols, width, [&](dim_t begin, dim_t end) {
-      unit_panels[static_cast<std::size_t>(begin / width)].pack(
-          op, op_block(op, narrow, 0, rows, begin, end - begin));
-    });
-  }
-
-  void pack_for_sgemm(ConstMatrixF source, Op op) {
-    unit_panels.clear();
-    panels.ensure(task_count(cols, kPanelCols) * rows * kStride);
-    parallel_ranges(cols, kPanelCols, [&](dim_t begin, dim_t end) {
-      const MatrixF target = panel(begin, end - begin);
-      copy_op(op, op_block(op, source, 0, rows, begin, end - begin), target);
-      if (precision == Precision::bf16) round_to_bf16(target);
-    });
-  }
-
-  void multiply_on_units(const OperandView& a, Into into, MatrixF c) const {
-    const dim_t width = unit_panel_cols(cols);
-    TileGrid grid = choose_panel_tiles(c.rows, c.cols, rows);
-    grid = {c.rows, c.cols, std::min<dim_t>(grid.rows, 128), width};
-    parallel_for(grid.count(), [&](dim_t task) {
-      const Tile tile = grid[task];
-      unit_panels[static_cast<std::size_t>(tile.col / width)].multiply(
-          op_block(Op::none, a, tile.row, tile.rows, 0, rows), into, block(c, tile));
-    });
-  }
-
-  // One tile: all its panels with a piece of A, then the next piece.
-  void multiply_tile_by_sgemm(const OperandView& a, const Tile& tile, Into into, MatrixF c) const {
-    constexpr dim_t kCopyDepth = 1024;
-    thread_local Buffer<float> scratch;
-    const bool copy = a.precision == Precision::bf16;
-    const dim_t depth = copy ? kCopyDepth : rows;
-    for (dim_t begin = 0; begin < rows; begin += depth) {
-      const dim_t deep = std::min(depth, rows - begin);
-      const OperandView piece = op_block(Op::none, a, tile.row, tile.rows, begin, deep);
-      const Factor left = present(Op::none, piece, copy, scratch);
-      for (dim_t col = tile.col; col < tile.col + tile.cols; col += kPanelCols) {
-        const dim_t width = std::min(kPanelCols, tile.col + tile.cols - col);
-        onednn::sgemm(left.op, left.view, Op::none, panel(col, width).middle_rows(begin, deep),
-                      into, block(c, {tile.row, col, tile.rows, width}));
-      }
-      into = Into::accumulate;
-    }
-  }
-};
-
-PackedWeights::PackedWeights() : impl_(std::make_unique<Impl>()) {}
-PackedWeights::~PackedWeights() = default;
-PackedWeights::PackedWeights(PackedWeights&&) noexcept = default;
-PackedWeights& PackedWeights::operator=(PackedWeights&&) noexcept = default;
-Precision PackedWeights::precision() const { return impl_->precision; }
-dim_t PackedWeights::rows() const { return impl_->rows; }
-dim_t PackedWeights::cols() const { return impl_->cols; }
-
-void PackedWeights::pack(ConstMatrixF source, Op op, Precision precision) {
-  impl_->precision = precision;
-  impl_->rows = op_rows(op, source);
-  impl_->cols = op_cols(op, source);
-  if (precision == Precision::bf16 && has_fast_bf16() && !source.empty()) {
-    impl_->pack_for_units(source, op);
-  } else {
-    impl_->pack_for_sgemm(source, op);
-  }
-}
-
-void gemm(OperandView a, const PackedWeights& b, Into into, MatrixF c) {
-  const PackedWeights::Impl& packed = b.impl();
-  assert(a.precision == packed.precision && a.rows == c.rows);
-  assert(a.cols == packed.rows && packed.cols == c.cols);
-  if (is_trivial(a.cols, into, c)) return;
-  if (!packed.unit_panels.empty()) return packed.multiply_on_units(a, into, c);
-  const TileGrid grid = choose_panel_tiles(c.rows, c.cols, a.cols);
-  parallel_for(grid.count(),
-               [&](dim_t task) { packed.multiply_tile_by_sgemm(a, grid[task], into, c); });
 }
 
 }  // namespace dsf

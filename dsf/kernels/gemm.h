@@ -1,6 +1,7 @@
 #pragma once
 
-// General matrix products on views: the only header through which oneDNN is reached.
+// General matrix products on views. This header and packed_weights.h, for a factor that is used many
+// times, are the only ways to oneDNN's products.
 //
 //   C  = op(A) op(B)          Into::overwrite
 //   C += op(A) op(B)          Into::accumulate
@@ -13,7 +14,7 @@
 // `gemm` spreads the tiles over the thread pool; inside a task of parallel_for it runs on that
 // thread.
 
-#include <memory>
+#include <cstddef>
 
 #include "dsf/base/bf16.h"
 #include "dsf/base/buffer.h"
@@ -24,6 +25,10 @@ namespace dsf {
 enum class Precision { f32, bf16 };
 enum class Op { none, transpose };
 enum class Into { overwrite, accumulate };
+
+constexpr dim_t element_bytes(Precision precision) {
+  return precision == Precision::f32 ? dim_t{sizeof(float)} : dim_t{sizeof(bf16_t)};
+}
 
 /// A GEMM input in the precision it is read in. Not owning.
 struct OperandView {
@@ -39,6 +44,19 @@ struct OperandView {
   OperandView(MatrixF m) : OperandView(ConstMatrixF(m)) {}
   OperandView(MatrixView<const bf16_t> m)
       : data(m.data), precision(Precision::bf16), rows(m.rows), cols(m.cols), stride(m.stride) {}
+
+  /// The address of an element.
+  const void* at(dim_t row, dim_t col) const {
+    return static_cast<const std::byte*>(data) + (row * stride + col) * element_bytes(precision);
+  }
+  /// Rows [row, row + row_count), of these columns [col, col + col_count).
+  OperandView block(dim_t row, dim_t row_count, dim_t col, dim_t col_count) const {
+    OperandView part = *this;
+    part.data = at(row, col);
+    part.rows = row_count;
+    part.cols = col_count;
+    return part;
+  }
 };
 
 /// True where bf16 GEMMs run on matrix units (AMX), that is, faster than f32.
@@ -57,32 +75,7 @@ class OperandScratch {
   Buffer<bf16_t> buffer_;
 };
 
-/// A weight matrix converted and packed once and multiplied by many times: the right operand B of
-/// C = A B, where B is `source` or its transpose. Holds a copy: pack again after every change,
-/// which reuses the memory. May be read by several threads at once.
-class PackedWeights {
- public:
-  PackedWeights();
-  ~PackedWeights();
-  PackedWeights(PackedWeights&&) noexcept;
-  PackedWeights& operator=(PackedWeights&&) noexcept;
-
-  void pack(ConstMatrixF source, Op op, Precision precision);
-  Precision precision() const;
-  dim_t rows() const;  ///< of B: the inner dimension
-  dim_t cols() const;  ///< of B
-
-  struct Impl;
-  const Impl& impl() const { return *impl_; }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
-
 /// C (+)= op(A) op(B). A and B have the same precision.
 void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c);
-
-/// C (+)= A B with packed B. A has the precision B was packed in.
-void gemm(OperandView a, const PackedWeights& b, Into into, MatrixF c);
 
 }  // namespace dsf

@@ -14,6 +14,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "dsf/base/error.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf::onednn {
 namespace {
@@ -222,26 +223,18 @@ class ThreadCache {
   Buffer<std::byte> scratch_;
 };
 
-dim_t element_size(Precision precision) {
-  return precision == Precision::bf16 ? dim_t{sizeof(bf16_t)} : dim_t{sizeof(float)};
-}
-
 // The same matrix with its rows one after the other, copied into `memory`.
 OperandView make_dense(const OperandView& x, Buffer<std::byte>& memory) {
-  const dim_t size = element_size(x.precision);
-  memory.ensure(x.rows * x.cols * size);
+  const dim_t row_bytes = x.cols * element_bytes(x.precision);
+  memory.ensure(x.rows * row_bytes);
   for (dim_t i = 0; i < x.rows; ++i) {
-    std::copy_n(static_cast<const std::byte*>(x.data) + i * x.stride * size, x.cols * size,
-                memory.data() + i * x.cols * size);
+    std::copy_n(static_cast<const std::byte*>(x.at(i, 0)), row_bytes,
+                memory.data() + i * row_bytes);
   }
   OperandView dense = x;
   dense.data = memory.data();
   dense.stride = x.cols;
   return dense;
-}
-
-void copy(ConstMatrixF source, MatrixF target) {
-  for (dim_t i = 0; i < source.rows; ++i) std::copy_n(source.row(i), source.cols, target.row(i));
 }
 
 }  // namespace
@@ -317,11 +310,11 @@ void PackedPanel::multiply(const OperandView& a, Into into, MatrixF c) const {
   const OperandView dense_a = make_dense(a, cache.dense_a);
   cache.dense_c.ensure(c.rows * c.cols);
   const MatrixF dense_c(cache.dense_c.data(), c.rows, c.cols);
-  if (into == Into::accumulate) copy(c, dense_c);
+  if (into == Into::accumulate) copy_rows(c, dense_c);
   key.lda = dense_a.stride;
   key.ldc = dense_c.stride;
   cache.execute(cache.compiled(key), dense_a.data, bytes_.data(), dense_c.data);
-  copy(dense_c, c);
+  copy_rows(dense_c, c);
 }
 
 }  // namespace dsf::onednn

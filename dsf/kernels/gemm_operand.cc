@@ -1,9 +1,9 @@
 #include "dsf/kernels/gemm_operand.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/rows.h"
 #include "hwy/highway.h"
 
 namespace dsf {
@@ -65,25 +65,13 @@ MatrixView<const bf16_t> bf16_view(const OperandView& x) {
 
 }  // namespace
 
-OperandView op_block(Op op, OperandView x, dim_t row, dim_t rows, dim_t col, dim_t cols) {
-  if (op == Op::transpose) {
-    std::swap(row, col);
-    std::swap(rows, cols);
-  }
-  const dim_t offset = row * x.stride + col;
-  x.data = x.precision == Precision::f32
-               ? static_cast<const void*>(static_cast<const float*>(x.data) + offset)
-               : static_cast<const void*>(static_cast<const bf16_t*>(x.data) + offset);
-  x.rows = rows;
-  x.cols = cols;
-  return x;
+OperandView op_block(Op op, const OperandView& x, dim_t row, dim_t rows, dim_t col, dim_t cols) {
+  return op == Op::none ? x.block(row, rows, col, cols) : x.block(col, cols, row, rows);
 }
 
 void copy_op(Op op, const OperandView& x, MatrixF target) {
   if (op == Op::none && x.precision == Precision::f32) {
-    for (dim_t i = 0; i < x.rows; ++i) {
-      std::copy_n(f32_view(x).row(i), x.cols, target.row(i));
-    }
+    copy_rows(f32_view(x), target);
   } else if (op == Op::none) {
     widen(bf16_view(x), target);
   } else if (x.precision == Precision::f32) {
@@ -95,6 +83,17 @@ void copy_op(Op op, const OperandView& x, MatrixF target) {
     widen(bf16_view(x), plain);
     transpose(plain, target);
   }
+}
+
+Factor present(Op op, const OperandView& x, bool copy, Buffer<float>& scratch) {
+  if (!copy) return {op, f32_view(x)};
+  const dim_t rows = op_rows(op, x);
+  const dim_t cols = op_cols(op, x);
+  const dim_t stride = copy_stride(cols);
+  scratch.ensure(rows * stride);
+  const MatrixF target(scratch.data(), rows, cols, stride);
+  copy_op(op, x, target);
+  return {Op::none, target};
 }
 
 void round_to_bf16(MatrixF matrix) {
@@ -114,6 +113,13 @@ void convert_to_bf16(ConstMatrixF source, MatrixView<bf16_t> target) {
       for (dim_t j = 0; j < source.cols; ++j) to[j] = to_bf16(from[j]);
     }
   });
+}
+
+bool is_trivial(dim_t k, Into into, MatrixF c) {
+  if (c.empty()) return true;
+  if (k > 0) return false;
+  if (into == Into::overwrite) zero_rows(c);
+  return true;
 }
 
 OperandView OperandScratch::operator()(ConstMatrixF source, Precision precision) {

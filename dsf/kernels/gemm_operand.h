@@ -1,8 +1,9 @@
 #pragma once
 
-// Operands of matrix products as blocks and as f32 copies. Everything here runs on the calling
-// thread.
+// What matrix products have in common: operands as blocks and as f32 copies, and the product of
+// nothing. Everything here runs on the calling thread.
 
+#include "dsf/base/buffer.h"
 #include "dsf/base/view.h"
 #include "dsf/kernels/gemm.h"
 
@@ -14,10 +15,19 @@ inline dim_t op_cols(Op op, const OperandView& x) { return op == Op::none ? x.co
 
 /// The part of X, as stored, that holds rows [row, row + rows) and columns [col, col + cols) of
 /// op(X).
-OperandView op_block(Op op, OperandView x, dim_t row, dim_t rows, dim_t col, dim_t cols);
+OperandView op_block(Op op, const OperandView& x, dim_t row, dim_t rows, dim_t col, dim_t cols);
 
 /// target [rows, cols of op(X)] = op(X) in f32. `target` is overwritten and does not overlap X.
 void copy_op(Op op, const OperandView& x, MatrixF target);
+
+/// A matrix that sgemm reads: op(view).
+struct Factor {
+  Op op;
+  ConstMatrixF view;
+};
+
+/// op(X) as it is, which must be f32, or as an f32 copy in `scratch`.
+Factor present(Op op, const OperandView& x, bool copy, Buffer<float>& scratch);
 
 /// Each element becomes the nearest value that bf16 can hold.
 void round_to_bf16(MatrixF matrix);
@@ -29,8 +39,11 @@ constexpr bool is_slow_stride(dim_t stride) { return stride % 512 == 0; }
 /// A stride >= cols of aligned rows that is not slow, for a copy.
 constexpr dim_t copy_stride(dim_t cols) {
   constexpr dim_t kCacheLine = 16;  // floats
-  const dim_t lines = (cols + kCacheLine - 1) / kCacheLine;
+  const dim_t lines = ceil_div(cols, kCacheLine);
   return (lines % 2 == 0 ? lines + 1 : lines) * kCacheLine;
 }
+
+/// True where there is nothing to multiply, k being the inner dimension. C then is the empty sum.
+bool is_trivial(dim_t k, Into into, MatrixF c);
 
 }  // namespace dsf

@@ -17,8 +17,8 @@ struct TileGrid {
   dim_t rows = 1;
   dim_t cols = 1;
 
-  constexpr dim_t across() const { return (n + cols - 1) / cols; }
-  constexpr dim_t count() const { return (m + rows - 1) / rows * across(); }
+  constexpr dim_t across() const { return ceil_div(n, cols); }
+  constexpr dim_t count() const { return ceil_div(m, rows) * across(); }
   constexpr Tile operator[](dim_t task) const {
     const dim_t row = task / across() * rows;
     const dim_t col = task % across() * cols;
@@ -57,9 +57,9 @@ constexpr TileGrid choose_panel_tiles(dim_t m, dim_t n, dim_t k) {
   TileGrid grid = choose_tiles<4>(
       m, n, k, kEnoughTasks,
       {{{128, 4 * kPanelCols}, {128, 2 * kPanelCols}, {64, 2 * kPanelCols}, {64, kPanelCols}}});
-  const dim_t panels = (n + kPanelCols - 1) / kPanelCols;
+  const dim_t panels = ceil_div(n, kPanelCols);
   const dim_t across = std::max<dim_t>(grid.across(), 1);
-  grid.cols = std::max<dim_t>((panels + across - 1) / across, 1) * kPanelCols;
+  grid.cols = std::max<dim_t>(ceil_div(panels, across), 1) * kPanelCols;
   return grid;
 }
 
@@ -75,8 +75,8 @@ struct DepthParts {
 constexpr DepthParts cut_depth(dim_t k, dim_t wanted_parts) {
   constexpr dim_t kLeastDepth = 1024;
   const dim_t most = std::clamp<dim_t>(k / kLeastDepth, 1, DepthParts::kMost);
-  const dim_t depth = (k + std::min(most, wanted_parts) - 1) / std::min(most, wanted_parts);
-  return {depth, (k + depth - 1) / depth};
+  const dim_t depth = ceil_div(k, std::min(most, wanted_parts));
+  return {depth, ceil_div(k, depth)};
 }
 
 /// Tiles and parts for operands that are copied tile by tile. Tiles are large, because each element
@@ -90,9 +90,9 @@ struct CopiedGrid {
 
 constexpr CopiedGrid choose_copied_grid(dim_t m, dim_t n, dim_t k) {
   const dim_t most_parts = cut_depth(k, DepthParts::kMost).count;
-  const TileGrid tiles = choose_tiles<3>(m, n, k, (kEnoughTasks + most_parts - 1) / most_parts,
+  const TileGrid tiles = choose_tiles<3>(m, n, k, ceil_div(kEnoughTasks, most_parts),
                                          {{{256, 512}, {256, 256}, {128, 256}}});
-  return {tiles, cut_depth(k, (kEnoughTasks + tiles.count() - 1) / tiles.count())};
+  return {tiles, cut_depth(k, ceil_div(kEnoughTasks, tiles.count()))};
 }
 
 /// Columns of the panels in which weights are packed for matrix units. One panel as long as it can

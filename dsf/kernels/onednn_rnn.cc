@@ -90,11 +90,16 @@ Descriptions describe(const OnednnRnnShape& s) {
   const memory::dims rows = {s.steps, s.batch, s.hidden};
   const memory::dims weights = {1, 1, s.hidden, gates, s.hidden};
   const memory::dims bias = {1, 1, biases, s.hidden};
-  return {{rows, type, Tag::tnc},         {weights, type, Tag::any},
-          {weights, type, Tag::any},      {bias, Type::f32, Tag::ldgo},
-          {rows, type, Tag::tnc},         {rows, Type::f32, Tag::tnc},
-          {weights, Type::f32, Tag::any}, {weights, Type::f32, Tag::any},
-          {bias, Type::f32, Tag::ldgo},   {rows, Type::f32, Tag::tnc}};
+  return {.x = {rows, type, Tag::tnc},
+          .weights_layer = {weights, type, Tag::any},
+          .weights_iter = {weights, type, Tag::any},
+          .bias = {bias, Type::f32, Tag::ldgo},
+          .y = {rows, type, Tag::tnc},
+          .diff_x = {rows, Type::f32, Tag::tnc},
+          .diff_weights_layer = {weights, Type::f32, Tag::any},
+          .diff_weights_iter = {weights, Type::f32, Tag::any},
+          .diff_bias = {bias, Type::f32, Tag::ldgo},
+          .diff_y = {rows, Type::f32, Tag::tnc}};
 }
 
 // The two primitives, and the layouts they chose.
@@ -112,15 +117,15 @@ struct Primitives {
 
 template <typename Forward, typename Backward, typename ForwardDesc, typename BackwardDesc>
 Primitives put_together(const ForwardDesc& forward, const BackwardDesc& backward) {
-  return {Forward(forward),
-          Backward(backward),
-          forward.workspace_desc(),
-          forward.weights_layer_desc(),
-          forward.weights_iter_desc(),
-          backward.weights_layer_desc(),
-          backward.weights_iter_desc(),
-          backward.diff_weights_layer_desc(),
-          backward.diff_weights_iter_desc()};
+  return {.forward = Forward(forward),
+          .backward = Backward(backward),
+          .workspace = forward.workspace_desc(),
+          .forward_layer = forward.weights_layer_desc(),
+          .forward_iter = forward.weights_iter_desc(),
+          .backward_layer = backward.weights_layer_desc(),
+          .backward_iter = backward.weights_iter_desc(),
+          .diff_layer = backward.diff_weights_layer_desc(),
+          .diff_iter = backward.diff_weights_iter_desc()};
 }
 
 constexpr auto kTraining = dnnl::prop_kind::forward_training;

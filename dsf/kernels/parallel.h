@@ -46,7 +46,7 @@ void parallel_for(dim_t tasks, Body&& body) {
 }
 
 /// How many tasks of at most `grain` items cover `items`, and the half-open range of each.
-constexpr dim_t task_count(dim_t items, dim_t grain) { return (items + grain - 1) / grain; }
+constexpr dim_t task_count(dim_t items, dim_t grain) { return ceil_div(items, grain); }
 
 /// parallel_for over [0, items) in ranges of `grain`: body(begin, end).
 template <typename Body>

@@ -10,8 +10,8 @@ namespace dsf {
 void silu_gate_forward(ConstMatrixF m, ConstMatrixF r, MatrixF y);
 
 /// m and r are overwritten by their gradients:
-///   dm = dy silu(r) silu'(m),   dr = dy silu(m) silu'(r),   silu'(z) = s (1 + z (1 - s)),  s =
-///   sigmoid(z)
+///   dm = dy silu(r) silu'(m)
+///   dr = dy silu(m) silu'(r)       silu'(z) = s (1 + z (1 - s)),   s = sigmoid(z)
 void silu_gate_backward(ConstMatrixF dy, MatrixF m, MatrixF r);
 
 }  // namespace dsf

@@ -10,40 +10,18 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for every target.
 #include "dsf/kernels/simd_loop-inl.h"
+#include "dsf/kernels/softmax-inl.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dsf::HWY_NAMESPACE {
 
-// The largest element, n >= 1. What comes out of a row with NaNs is one of its elements.
-float row_max(const float* x, dim_t n) {
-  const VectorTag d;
-  const auto lanes = static_cast<dim_t>(hn::Lanes(d));
-  float largest = x[0];
-  dim_t i = 0;
-  if (n >= lanes) {
-    auto max = hn::LoadU(d, x);
-    for (i = lanes; i + lanes <= n; i += lanes) max = hn::Max(hn::LoadU(d, x + i), max);
-    largest = hn::GetLane(hn::MaxOfLanes(d, max));
-  }
-  for (; i < n; ++i) largest = std::max(largest, x[i]);
-  return largest;
-}
-
 // exp(z), NaN for z = NaN, and 0 for z = -infinity. Highway's Exp is 0 for both.
 struct MaskingExp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V z) const {
     return hn::IfThenElse(hn::IsNaN(z), z, hn::Exp(d, z));
-  }
-};
-
-// exp(z) for finite z, NaN for all others: 0 * z is 0 or NaN.
-struct StrictExp {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V z) const {
-    return hn::MulAdd(z, hn::Zero(d), hn::Exp(d, z));
   }
 };
 

@@ -53,6 +53,33 @@ struct SequenceColumns {
   }
 };
 
+/// One head of one sequence, with its part of qkv [N, 3D] in a workspace.
+struct Head {
+  Head(const PackedLayout& layout, dim_t task, dim_t heads, ConstMatrixF qkv, HeadWorkspace& work)
+      : sequence{layout, task / heads},
+        index(task % heads),
+        steps(layout.length(sequence.b)),
+        d(qkv.cols / 3 / heads),
+        q_column(index * d),
+        k_column(heads * d + q_column),
+        v_column(heads * d + k_column),
+        q(sequence.gather(qkv, q_column, d, work.q)),
+        k(sequence.gather(qkv, k_column, d, work.k)),
+        v(sequence.gather(qkv, v_column, d, work.v)) {
+    work.lse.ensure(steps);
+    work.scores.ensure(kAttentionTile * steps);
+  }
+
+  SequenceColumns sequence;
+  dim_t index;
+  dim_t steps;     // T
+  dim_t d;         // the head's width
+  dim_t q_column;  // in qkv; the head's output has the same place in y [N, D]
+  dim_t k_column;
+  dim_t v_column;
+  ConstMatrixF q, k, v;  // [T, d]
+};
+
 }  // namespace
 
 Attention::Attention(ParameterTable& table, const std::string& prefix, dim_t width, dim_t heads,
@@ -86,23 +113,14 @@ void Attention::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF /*st
   qkv_.forward(x, mine.linear, qkv);
 
   const MatrixF lse = mine.lse.reshape(x.rows, heads_);
-  const dim_t d = width_ / heads_;
   parallel_for(layout.batch() * heads_, [&](dim_t task) {
-    const SequenceColumns sequence{layout, task / heads_};
-    const dim_t head = task % heads_;
-    const dim_t steps = layout.length(sequence.b);
     const auto lease = mine.workspaces.borrow();
     HeadWorkspace& work = *lease;
-    work.lse.ensure(steps);
-    work.scores.ensure(kAttentionTile * steps);
-
-    const ConstMatrixF q = sequence.gather(qkv, head * d, d, work.q);
-    const ConstMatrixF k = sequence.gather(qkv, width_ + head * d, d, work.k);
-    const ConstMatrixF v = sequence.gather(qkv, 2 * width_ + head * d, d, work.v);
-    const MatrixF o = work.o.reshape(steps, d);
-    causal_attention_forward(q, k, v, work.scores.data(), work.lse.data(), o);
-    sequence.scatter(o, head * d, y);
-    sequence.scatter(ConstMatrixF(work.lse.data(), steps, 1), head, lse);
+    const Head head(layout, task, heads_, qkv, work);
+    const MatrixF o = work.o.reshape(head.steps, head.d);
+    causal_attention_forward(head.q, head.k, head.v, work.scores.data(), work.lse.data(), o);
+    head.sequence.scatter(o, head.q_column, y);
+    head.sequence.scatter(ConstMatrixF(work.lse.data(), head.steps, 1), head.index, lse);
   });
 }
 
@@ -111,29 +129,23 @@ void Attention::backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& 
   auto& mine = static_cast<AttentionTape&>(tape);
   const MatrixF qkv = mine.qkv;
   const ConstMatrixF lse = mine.lse.view();
-  const dim_t d = width_ / heads_;
   parallel_for(layout.batch() * heads_, [&](dim_t task) {
-    const SequenceColumns sequence{layout, task / heads_};
-    const dim_t head = task % heads_;
-    const dim_t steps = layout.length(sequence.b);
     const auto lease = mine.workspaces.borrow();
     HeadWorkspace& work = *lease;
-    work.lse.ensure(steps);
-    work.scores.ensure(kAttentionTile * steps);
-    work.d_scores.ensure(kAttentionTile * steps);
-
-    const ConstMatrixF q = sequence.gather(qkv, head * d, d, work.q);
-    const ConstMatrixF k = sequence.gather(qkv, width_ + head * d, d, work.k);
-    const ConstMatrixF v = sequence.gather(qkv, 2 * width_ + head * d, d, work.v);
-    const ConstMatrixF d_o = sequence.gather(dy, head * d, d, work.o);
-    for (dim_t t = 0; t < steps; ++t) work.lse[t] = *sequence.place(lse, t, head);
-    const AttentionGradients to{work.dq.reshape(steps, d), work.dk.reshape(steps, d),
-                                work.dv.reshape(steps, d)};
-    causal_attention_backward(q, k, v, work.lse.data(), d_o, work.scores.data(),
+    const Head head(layout, task, heads_, qkv, work);
+    const ConstMatrixF d_o = head.sequence.gather(dy, head.q_column, head.d, work.o);
+    for (dim_t t = 0; t < head.steps; ++t) {
+      work.lse[t] = *head.sequence.place(lse, t, head.index);
+    }
+    work.d_scores.ensure(kAttentionTile * head.steps);
+    const AttentionGradients to{.dq = work.dq.reshape(head.steps, head.d),
+                                .dk = work.dk.reshape(head.steps, head.d),
+                                .dv = work.dv.reshape(head.steps, head.d)};
+    causal_attention_backward(head.q, head.k, head.v, work.lse.data(), d_o, work.scores.data(),
                               work.d_scores.data(), to);
-    sequence.scatter(to.dq, head * d, qkv);
-    sequence.scatter(to.dk, width_ + head * d, qkv);
-    sequence.scatter(to.dv, 2 * width_ + head * d, qkv);
+    head.sequence.scatter(to.dq, head.q_column, qkv);
+    head.sequence.scatter(to.dk, head.k_column, qkv);
+    head.sequence.scatter(to.dv, head.v_column, qkv);
   });
   qkv_.backward(x, qkv, mine.linear, dx, gradients);
 }

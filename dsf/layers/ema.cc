@@ -120,8 +120,11 @@ void Ema::backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, 
 }
 
 // From k = alpha beta eta / sqrt(N) and q = 1 - alpha delta:
-//   dalpha = dk beta eta / sqrt(N) - dq delta,    ddelta = - dq alpha     through sigmoid' = s (1 -
-//   s) dbeta  = dk alpha eta / sqrt(N),              deta   = dk alpha beta / sqrt(N)
+//
+//   dalpha = dk beta eta / sqrt(N) - dq delta     through sigmoid' = s (1 - s)
+//   ddelta = - dq alpha                           through sigmoid' = s (1 - s)
+//   dbeta  = dk alpha eta / sqrt(N)
+//   deta   = dk alpha beta / sqrt(N)
 void Ema::add_parameter_gradients(const Tape& tape, Gradients gradients) const {
   const ConstMatrixF dq = tape.dq;
   const ConstMatrixF dk = tape.dk;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf {
 namespace {
@@ -49,8 +50,7 @@ void Embedding::backward(std::span<const token_t> tokens, ConstMatrixF dy,
       float* sum = d_table.row(v);
       for (dim_t k = first[static_cast<std::size_t>(v)]; k < first[static_cast<std::size_t>(v) + 1];
            ++k) {
-        const float* row = dy.row(scratch.rows_by_token[static_cast<std::size_t>(k)]);
-        for (dim_t j = 0; j < dy.cols; ++j) sum[j] += row[j];
+        add_row(dy.row(scratch.rows_by_token[static_cast<std::size_t>(k)]), dy.cols, sum);
       }
     }
   });

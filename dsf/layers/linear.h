@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dsf/kernels/gemm.h"
+#include "dsf/kernels/packed_weights.h"
 #include "dsf/layers/parameter.h"
 
 namespace dsf {

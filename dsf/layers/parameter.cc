@@ -18,7 +18,7 @@ ParameterId ParameterTable::add_vector(std::string name, dim_t size, Init init) 
 ParameterId ParameterTable::add(std::string name, dim_t rows, dim_t cols, Init init, bool vector) {
   const ParameterId id{flat_size_, rows, cols};
   entries_.push_back({std::move(name), id, init, vector});
-  flat_size_ += (id.size() + kAlign - 1) / kAlign * kAlign;
+  flat_size_ += round_up(id.size(), kAlign);
   return id;
 }
 

@@ -46,10 +46,10 @@ class ParameterTable {
   ParameterId add_vector(std::string name, dim_t size, Init init);
 
   const std::vector<ParameterInfo>& entries() const { return entries_; }
-  dim_t flat_size() const {
-    return flat_size_;
-  }                               ///< floats in the flat buffer, alignment gaps included
-  dim_t parameter_count() const;  ///< numbers that are trained
+  /// Floats in the flat buffer, alignment gaps included.
+  dim_t flat_size() const { return flat_size_; }
+  /// Numbers that are trained.
+  dim_t parameter_count() const;
 
  private:
   ParameterId add(std::string name, dim_t rows, dim_t cols, Init init, bool vector);

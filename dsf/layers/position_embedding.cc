@@ -4,15 +4,12 @@
 
 #include "dsf/base/error.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/rows.h"
 
 namespace dsf {
 namespace {
 
 constexpr dim_t kStepsPerTask = 4;
-
-void add_row(const float* __restrict x, dim_t n, float* __restrict y) {
-  for (dim_t j = 0; j < n; ++j) y[j] += x[j];
-}
 
 /// body(t, row) for all rows, tasks of whole steps.
 template <typename Body>

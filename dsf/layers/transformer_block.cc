@@ -1,23 +1,11 @@
 #include "dsf/layers/transformer_block.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "dsf/kernels/elementwise.h"
 #include "dsf/layers/chunk_rows.h"
 
 namespace dsf {
-namespace {
-
-/// Runs body(first row, rows) over the chunks.
-template <typename Body>
-void for_each_chunk(dim_t rows, const Body& body) {
-  for (dim_t begin = 0; begin < rows; begin += kChunkRows) {
-    body(begin, std::min(kChunkRows, rows - begin));
-  }
-}
-
-}  // namespace
 
 struct TransformerBlock::Tape final : MixerTape {
   std::unique_ptr<MixerTape> mixer;

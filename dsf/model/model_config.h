@@ -11,9 +11,9 @@ struct ModelConfig {
   std::string mixer = "gru";  ///< rnn | gru | lstm | attention | ema
   dim_t hidden = 256;         ///< D
   dim_t layers = 1;           ///< blocks
-  std::string block =
-      "plain";       ///< plain: x + Mixer(x) | transformer: see layers/transformer_block.h
-  bool skip = true;  ///< the skip connections of the blocks
+  /// plain: x + Mixer(x) | transformer: see layers/transformer_block.h
+  std::string block = "plain";
+  bool skip = true;             ///< the skip connections of the blocks
   std::string reset = "after";  ///< gru: reset gate after | before the recurrent product
   dim_t context = 64;           ///< longest sequence that attention's learned positions cover
   bool recompute = false;       ///< recurrent layers keep their states alone: see RecurrentLayer

@@ -10,8 +10,8 @@ namespace dsf {
 /// The learning rate over a run, as a factor of the peak.
 struct ScheduleConfig {
   std::string kind = "constant";  ///< constant | step | cosine
-  std::vector<double> milestones = {
-      10.0, 20.0};      ///< step: epochs at which the rate is multiplied by gamma
+  /// step: epochs at which the rate is multiplied by gamma
+  std::vector<double> milestones = {10.0, 20.0};
   double gamma = 0.1;   ///< step
   double warmup = 0.1;  ///< cosine: fraction of all steps with a linear rise from 0
   double floor = 0.1;   ///< cosine: the last step's rate as a fraction of the peak

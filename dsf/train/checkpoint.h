@@ -5,8 +5,7 @@
 //   checkpoints/step-00001234/  weights.safetensors     parameters by name, and the model's buffers
 //                               optimizer.safetensors   "m.NAME" and "v.NAME" of every parameter
 //                               states.safetensors      carried states; stream batching only
-//                               state.json              counters, and size and checksum of the
-//                               others
+//                               state.json              counters; the others' sizes and checksums
 //
 // What else lies beside them is in checkpoint_store.h.
 //

@@ -36,9 +36,8 @@ std::vector<TensorToWrite> moment_tensors(const ParameterTable& table, const Ada
 std::vector<TensorToWrite> carried_tensors(const ModelState& carried) {
   std::vector<TensorToWrite> tensors;
   for (std::size_t i = 0; i < carried.size(); ++i) {
-    const ConstMatrixF values = carried[i].view();
-    const auto size = static_cast<std::size_t>(values.rows * values.cols);
-    tensors.push_back({state_name(i), {values.rows, values.cols}, {values.data, size}});
+    const Matrix& values = carried[i];
+    tensors.push_back({state_name(i), {values.rows(), values.cols()}, values.span()});
   }
   return tensors;
 }
@@ -73,8 +72,7 @@ ModelState read_carried(const SafetensorsFile& file) {
       throw CheckpointError("the carried states do not fit the model");
     }
     const std::vector<dim_t>& shape = found->second.shape;
-    MatrixF values = carried.emplace_back(shape[0], shape[1]).view();
-    file.copy_to(found->first, {values.data, static_cast<std::size_t>(shape[0] * shape[1])});
+    file.copy_to(found->first, carried.emplace_back(shape[0], shape[1]).span());
   }
   return carried;
 }

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numbers>
-#include <span>
+#include <vector>
+
+#include "dsf/kernels/softmax.h"
 
 namespace dsf {
 namespace {
@@ -14,16 +17,6 @@ dim_t evaluation_batch(const Split& split, const RunConfig& config) {
   if (parse_batching(config.data.batching) != Batching::stream) return config.train.batch;
   const auto tokens = static_cast<dim_t>(split.tokens.size());
   return std::clamp<dim_t>(tokens / (config.data.context + 1), 1, config.train.batch);
-}
-
-// -log softmax(logits)[target], and whether no token is more probable.
-LossSum loss_of(std::span<const float> logits, token_t target) {
-  const auto largest = std::max_element(logits.begin(), logits.end());
-  double sum = 0.0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit - *largest));
-  const float own = logits[static_cast<std::size_t>(target)];
-  return {std::log(sum) - static_cast<double>(own - *largest), 1,
-          largest - logits.begin() == target ? 1 : 0};
 }
 
 }  // namespace
@@ -55,15 +48,19 @@ LossSum evaluate_tokens(const Split& split, const RunConfig& config, token_t bos
   LossSum sum;
   TokenBatch batch;
   Matrix logits;
+  std::vector<float> losses;
+  std::vector<std::uint8_t> correct;
   for (dim_t i = 0; i < batcher.batches_per_epoch(); ++i) {
     batcher.next(batch);
     const MatrixF rows = logits.reshape(batch.tokens(), model.vocab());
     model.logits(batch, batcher.carries_state() ? &state : nullptr, rows);
-    for (dim_t t = 0; t < rows.rows; ++t) {
-      const token_t target = batch.targets[static_cast<std::size_t>(t)];
-      const LossSum one = loss_of({rows.row(t), static_cast<std::size_t>(rows.cols)}, target);
-      observer(target, one.loss);
-      sum += one;
+    losses.resize(batch.targets.size());
+    correct.resize(batch.targets.size());
+    cross_entropy(rows, batch.targets, losses, correct);
+    for (std::size_t t = 0; t < losses.size(); ++t) {
+      const auto loss = static_cast<double>(losses[t]);
+      observer(batch.targets[t], loss);
+      sum += {loss, 1, correct[t]};
     }
   }
   return sum;

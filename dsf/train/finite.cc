@@ -36,11 +36,6 @@ bool all_finite(std::span<const float> values) {
   return found == 0;
 }
 
-bool all_finite(const Matrix& matrix) {
-  const ConstMatrixF values = matrix.view();
-  return all_finite(std::span(values.data, static_cast<std::size_t>(values.rows * values.cols)));
-}
-
 std::string first_not_finite_gradient(LanguageModel& model) {
   for (const ParameterInfo& parameter : model.table().entries()) {
     if (!all_finite(values_of(parameter, model.gradients()))) {
@@ -58,7 +53,8 @@ std::string first_not_finite(LanguageModel& model, const TrainingState& state) {
     return moment;
   }
   for (std::size_t i = 0; i < state.carried.size(); ++i) {
-    if (!all_finite(state.carried[i])) return fmt::format("the carried state of block {}", i);
+    if (!all_finite(state.carried[i].span()))
+      return fmt::format("the carried state of block {}", i);
   }
   if (!std::isfinite(state.since_log.loss) || !std::isfinite(state.since_eval.loss)) {
     return "the sum of the losses";

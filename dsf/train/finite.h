@@ -11,7 +11,6 @@
 namespace dsf {
 
 bool all_finite(std::span<const float> values);
-bool all_finite(const Matrix& matrix);
 
 /// The first parameter whose gradient has a number that is not finite: "the gradient of NAME"; ""
 /// where there is none.

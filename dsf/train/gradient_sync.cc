@@ -31,7 +31,7 @@ dim_t default_bucket(dim_t flat_size) {
   constexpr dim_t kBuckets = 16;
   constexpr dim_t kLeast = dim_t{1} << 16;
   constexpr dim_t kMost = dim_t{1} << 22;
-  return std::clamp((flat_size + kBuckets - 1) / kBuckets, kLeast, kMost);
+  return std::clamp(ceil_div(flat_size, kBuckets), kLeast, kMost);
 }
 
 std::vector<FlatRange> cut_buckets(dim_t flat_size, dim_t bucket) {

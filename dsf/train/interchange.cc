@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/data/batcher.h"
@@ -34,9 +35,13 @@ void check_absent(const fs::path& file, bool force) {
 
 InterchangeSummary summary_of(const LanguageModel& model, const fs::path& config, dim_t step) {
   const ModelConfig& shape = model.config();
-  return {config,       shape.mixer,   shape.layers,
-          shape.hidden, model.vocab(), model.table().parameter_count(),
-          step};
+  return {.config = config,
+          .mixer = shape.mixer,
+          .layers = shape.layers,
+          .hidden = shape.hidden,
+          .vocab = model.vocab(),
+          .parameters = model.table().parameter_count(),
+          .step = step};
 }
 
 /// A run about to be made.

@@ -49,9 +49,8 @@ std::span<float> target_of(const Injection& injection, LanguageModel& model, Tra
     if (injection.kind == "buffer" && buffer.name == injection.name) return buffer.values;
   }
   for (std::size_t i = 0; i < state.carried.size(); ++i) {
-    const MatrixF values = state.carried[i].view();
     if (injection.kind == "carried" && std::to_string(i) == injection.name) {
-      return {values.data, static_cast<std::size_t>(values.rows * values.cols)};
+      return state.carried[i].span();
     }
   }
   return {};

@@ -8,6 +8,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/fault.h"
+#include "dsf/base/file.h"
 
 namespace dsf {
 

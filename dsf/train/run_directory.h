@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "dsf/base/file.h"
+#include "dsf/base/directory_lock.h"
 
 namespace dsf {
 

@@ -25,11 +25,6 @@ void broadcast_value(Communicator& ranks, T& value) {
   broadcast_values(ranks, std::span<T>(&value, 1));
 }
 
-std::span<float> values_of(Matrix& matrix) {
-  const MatrixF view = matrix.view();
-  return {view.data, static_cast<std::size_t>(view.rows * view.cols)};
-}
-
 // All ranks' rows together: each adds its own to zeros.
 ModelState gather_rows(Communicator& ranks, const ModelState& own, dim_t batch) {
   const BatchShare share = share_of(ranks);
@@ -40,7 +35,7 @@ ModelState gather_rows(Communicator& ranks, const ModelState& own, dim_t batch) 
     for (dim_t i = 0; i < rows.rows(); ++i) {
       std::copy_n(rows.view().row(i), rows.cols(), whole.view().row(share.index + i * share.count));
     }
-    ranks.wait(ranks.start_all_reduce(values_of(whole)));
+    ranks.wait(ranks.start_all_reduce(whole.span()));
   }
   return all;
 }
@@ -105,7 +100,7 @@ void broadcast_state(Communicator& ranks, TrainingState& state, LanguageModel& m
   }
   broadcast_values(ranks, state.adam.m.span());
   broadcast_values(ranks, state.adam.v.span());
-  for (Matrix& carried : state.carried) broadcast_values(ranks, values_of(carried));
+  for (Matrix& carried : state.carried) broadcast_values(ranks, carried.span());
   broadcast_values(ranks, model.weights());
   for (const NamedBuffer& buffer : model.buffers()) broadcast_values(ranks, buffer.values);
 }

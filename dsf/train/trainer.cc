@@ -190,16 +190,16 @@ void Trainer::start() {
   tidy_checkpoints();
   batcher_.seek(state_.position);
   model_.prepare(precision_of(config_.train));
-  const StartReport report{restored_,
-                           state_.step,
-                           schedule_.total_steps(),
-                           batcher_.batches_per_epoch(),
-                           model_.table().parameter_count(),
-                           model_.vocab(),
-                           thread_count(),
-                           ranks_.size(),
-                           config_.train.precision,
-                           config_.feedback.method};
+  const StartReport report{.resumed = restored_,
+                           .step = state_.step,
+                           .total_steps = schedule_.total_steps(),
+                           .steps_per_epoch = batcher_.batches_per_epoch(),
+                           .parameters = model_.table().parameter_count(),
+                           .vocab = model_.vocab(),
+                           .threads = thread_count(),
+                           .ranks = ranks_.size(),
+                           .precision = config_.train.precision,
+                           .feedback = config_.feedback.method};
   log_->write(report);
   observer_->on_start(report);
   ranks_.watch(config_.train.watchdog_seconds);
@@ -271,7 +271,7 @@ void Trainer::pass_over(const LossSum& sum) {
                     what));
   }
   for (Matrix& carried : state_.carried) {
-    if (!all_finite(carried)) carried.zero();
+    if (!all_finite(carried.span())) carried.zero();
   }
   culprit = first_not_finite(model_, state_);
   if (!culprit.empty()) {
@@ -316,19 +316,19 @@ void Trainer::evaluate() {
     best_is_new_ = true;
   }
   last_perplexity_ = result.perplexity;
-  const EvalReport event{state_.step,
-                         schedule_.epochs_done(state_.step),
-                         "valid",
-                         result.loss,
-                         result.perplexity,
-                         result.accuracy,
-                         sum.tokens,
-                         state_.since_eval.mean(),
-                         schedule_.learning_rate(state_.step - 1),
-                         since_eval_.tokens_per_second(),
-                         seconds(),
-                         timer.seconds(),
-                         best};
+  const EvalReport event{.step = state_.step,
+                         .epoch = schedule_.epochs_done(state_.step),
+                         .split = "valid",
+                         .loss = result.loss,
+                         .perplexity = result.perplexity,
+                         .accuracy = result.accuracy,
+                         .tokens = sum.tokens,
+                         .train_loss = state_.since_eval.mean(),
+                         .learning_rate = schedule_.learning_rate(state_.step - 1),
+                         .tokens_per_second = since_eval_.tokens_per_second(),
+                         .seconds = seconds(),
+                         .eval_seconds = timer.seconds(),
+                         .best = best};
   log_->write(event);
   observer_->on_eval(event);
   since_eval_ = {};
@@ -357,18 +357,18 @@ void Trainer::save() {
 double Trainer::seconds() const { return log_->seconds_before() + clock_.seconds(); }
 
 TrainReport Trainer::report(const LossSum& window, const Pace& pace) const {
-  return {state_.step,
-          schedule_.total_steps(),
-          schedule_.epochs_done(state_.step),
-          window.mean(),
-          schedule_.learning_rate(state_.step - 1),
-          gradient_norm_,
-          state_.tokens,
-          pace.tokens_per_second(),
-          seconds(),
-          pace.per_step(pace.seconds),
-          pace.mean_phases(),
-          pace.per_step(pace.update_seconds)};
+  return {.step = state_.step,
+          .total_steps = schedule_.total_steps(),
+          .epoch = schedule_.epochs_done(state_.step),
+          .loss = window.mean(),
+          .learning_rate = schedule_.learning_rate(state_.step - 1),
+          .gradient_norm = gradient_norm_,
+          .tokens = state_.tokens,
+          .tokens_per_second = pace.tokens_per_second(),
+          .seconds = seconds(),
+          .step_seconds = pace.per_step(pace.seconds),
+          .phases = pace.mean_phases(),
+          .update_seconds = pace.per_step(pace.update_seconds)};
 }
 
 RunSummary Trainer::summary() const {

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/base/log.h"

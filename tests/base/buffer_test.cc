@@ -83,9 +83,16 @@ TEST(Matrix, ReshapeKeepsTheMemoryItHas) {
   EXPECT_TRUE(smaller.dense());
 }
 
+TEST(Matrix, SpanHasTheElementsOfTheShape) {
+  Matrix matrix(6, 4);
+  matrix.reshape(3, 5);
+  EXPECT_EQ(matrix.span().data(), matrix.view().data);
+  EXPECT_EQ(matrix.span().size(), 15U);
+}
+
 TEST(Matrix, ZeroClearsTheWholeShape) {
   Matrix matrix(3, 4);
-  std::fill_n(matrix.view().data, 12, 1.0F);
+  std::ranges::fill(matrix.span(), 1.0F);
   matrix.zero();
   for (dim_t i = 0; i < 3; ++i) {
     for (dim_t j = 0; j < 4; ++j) EXPECT_EQ(matrix.view()(i, j), 0.0F);

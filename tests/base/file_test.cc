@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
-
 #include "dsf/base/error.h"
 #include "tests/support/temp_directory.h"
 
@@ -59,14 +57,6 @@ TEST(File, AppendAddsToTheEnd) {
   directory.write("log", "one\n");
   AppendFile(directory / "log").append("two\n");
   EXPECT_EQ(slurp(directory / "log"), "one\ntwo\n");
-}
-
-TEST(DirectoryLock, HoldsUntilItIsGone) {
-  const TempDirectory directory;
-  std::optional<DirectoryLock> first(std::in_place, directory.path());
-  EXPECT_THROW(DirectoryLock{directory.path()}, UsageError);
-  first.reset();
-  EXPECT_NO_THROW(DirectoryLock{directory.path()});
 }
 
 }  // namespace

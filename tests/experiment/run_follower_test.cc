@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "tests/support/temp_directory.h"

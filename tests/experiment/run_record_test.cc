@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
+#include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
-#include "dsf/base/file.h"
 #include "tests/support/temp_directory.h"
 
 namespace dsf {

@@ -215,7 +215,12 @@ TEST_P(DiagonalScan, DoesNotDependOnTheNumberOfThreads) {
 
 TEST_P(DiagonalScan, AcceptsAnEmptyBatch) {
   ScanWorkspace work;
-  reverse_scan(GetParam(), PackedLayout(), diagonal(3), work, MatrixF(nullptr, 0, 3));
+  std::vector<float> beyond(3, 1.0F);
+  reverse_scan(GetParam(), PackedLayout(), diagonal(3), work, MatrixF(beyond.data(), 0, 3));
+  EXPECT_EQ(beyond, std::vector<float>(3, 1.0F));
+  EXPECT_TRUE(work.carries.empty());
+  EXPECT_TRUE(work.handed_over.empty());
+  EXPECT_TRUE(work.spectra.empty());
 }
 
 std::string form_name(const ::testing::TestParamInfo<ScanForm>& form) {

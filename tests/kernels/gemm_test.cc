@@ -14,6 +14,7 @@
 #include "dsf/kernels/gemm_onednn.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
+#include "dsf/kernels/packed_weights.h"
 #include "dsf/kernels/parallel.h"
 #include "tests/support/random_matrix.h"
 #include "tests/support/thread_guard.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
 #include "tests/support/temp_directory.h"
 

@@ -1,0 +1,37 @@
+#pragma once
+
+// Products with a matrix that stays the same for many of them:   C = A B   or   C += A B,   B packed
+
+#include <memory>
+
+#include "dsf/base/view.h"
+#include "dsf/kernels/gemm.h"
+
+namespace dsf {
+
+/// A weight matrix converted and packed once and multiplied by many times: the right operand B of
+/// C = A B, where B is `source` or its transpose. Holds a copy: pack again after every change,
+/// which reuses the memory. May be read by several threads at once.
+class PackedWeights {
+ public:
+  PackedWeights();
+  ~PackedWeights();
+  PackedWeights(PackedWeights&&) noexcept;
+  PackedWeights& operator=(PackedWeights&&) noexcept;
+
+  void pack(ConstMatrixF source, Op op, Precision precision);
+  Precision precision() const;
+  dim_t rows() const;  ///< of B: the inner dimension
+  dim_t cols() const;  ///< of B
+
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// C (+)= A B with packed B. A has the precision B was packed in.
+void gemm(OperandView a, const PackedWeights& b, Into into, MatrixF c);
+
+}  // namespace dsf
