@@ -232,7 +232,7 @@ TEST_F(Interchange, NothingIsOverwrittenAndWrongFilesLeaveNoRun) {
   EXPECT_EQ(run_dsf({"export", path("run"), "--out", path("model.safetensors")}).exit_code, 2);
   EXPECT_EQ(run_dsf({"import", path("model.safetensors"), "--out", path("run")}).exit_code, 2);
   EXPECT_EQ(run_dsf({"import", path("none"), "--out", path("new")}).exit_code, 2);
-  EXPECT_EQ(run_dsf({"import", path("text.txt"), "--out", path("new")}).exit_code, 1);
+  EXPECT_EQ(run_dsf({"import", path("text.txt"), "--out", path("new")}).exit_code, 2);
   EXPECT_EQ(snapshot(directory_.path()), before);
   run_ok({"export", path("run"), "--out", path("model.safetensors"), "--force"});
 
@@ -241,7 +241,7 @@ TEST_F(Interchange, NothingIsOverwrittenAndWrongFilesLeaveNoRun) {
   config["config"]["model"]["hidden"] = 17;
   directory_.write("config.json", config.dump());
   const ProgramResult shape = run_dsf({"import", path("model.safetensors"), "--out", path("new")});
-  EXPECT_EQ(shape.exit_code, 1);
+  EXPECT_EQ(shape.exit_code, 2);
   EXPECT_THAT(shape.err, HasSubstr("embedding.weight"));
   config["config"]["model"]["hiden"] = 17;
   directory_.write("config.json", config.dump());
@@ -257,7 +257,7 @@ TEST_F(Interchange, NothingIsOverwrittenAndWrongFilesLeaveNoRun) {
   EXPECT_EQ(run_dsf({"import", path("model.safetensors"), "--tokenizer", path("run"), "--out",
                      path("new")})
                 .exit_code,
-            1);
+            2);
   EXPECT_FALSE(fs::exists(path("new")));
 }
 
