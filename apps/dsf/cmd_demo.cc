@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/common_options.h"
 #include "dsf/base/error.h"
 #include "dsf/base/interrupt.h"
 #include "dsf/base/log.h"
@@ -95,8 +96,7 @@ void add_demo_command(CLI::App& app) {
       ->option_text("DIR");
   command->add_option("--text", options->text, "UTF-8 text to train on; default: the Jargon File")
       ->option_text("FILE");
-  command->add_option("--set", options->settings, "section.key=value, as for dsf train")
-      ->option_text("KEY=VALUE");
+  add_set_option(*command, options->settings, "a key of the configuration, as for dsf train");
   command->callback([options] { run_demo(*options); });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/common_options.h"
 #include "apps/dsf/interchange_summary.h"
 
 namespace dsf {
@@ -27,11 +28,7 @@ void add_export_command(CLI::App& app) {
   command->add_option("--out", request->out, "the file to write")
       ->required()
       ->option_text("F.safetensors");
-  command
-      ->add_option("--checkpoint", request->checkpoint,
-                   "best or last; without it the best or, where that is damaged, the newest "
-                   "that is whole")
-      ->check(CLI::IsMember({"best", "last"}));
+  add_checkpoint_option(*command, request->checkpoint);
   command->add_flag("--force", request->force, "replace files that are there");
   command->callback([request] { run_export(*request); });
 }
