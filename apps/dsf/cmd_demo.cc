@@ -56,14 +56,12 @@ std::string choose_text(const DemoOptions& options) {
 }
 
 std::vector<Assignment> assignments_of(const DemoOptions& options, const std::string& text) {
-  std::vector<Assignment> assignments;
   const bool synthetic = text.starts_with("synthetic:");
-  for (const std::string& setting : synthetic ? kRecallSettings : kProseSettings) {
-    assignments.push_back(parse_assignment(setting));
-  }
+  std::vector<Assignment> assignments =
+      parse_assignments(synthetic ? kRecallSettings : kProseSettings);
   assignments.push_back(parse_assignment("data.corpus", text, "--text"));
-  for (const std::string& setting : options.settings)
-    assignments.push_back(parse_assignment(setting));
+  const std::vector<Assignment> given = parse_assignments(options.settings);
+  assignments.insert(assignments.end(), given.begin(), given.end());
   return assignments;
 }
 

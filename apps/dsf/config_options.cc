@@ -41,7 +41,8 @@ std::vector<Assignment> ConfigOptions::assignments() const {
   for (const FlagValue& flag : flags_) {
     if (flag.given) all.push_back(parse_assignment(flag.flag.key, flag.value, flag.flag.flag));
   }
-  for (const std::string& text : sets_) all.push_back(parse_assignment(text));
+  const std::vector<Assignment> sets = parse_assignments(sets_);
+  all.insert(all.end(), sets.begin(), sets.end());
   return all;
 }
 
