@@ -13,6 +13,7 @@
 #include "dsf/base/error.h"
 #include "dsf/base/interrupt.h"
 #include "dsf/base/log.h"
+#include "dsf/data/corpus_files.h"
 #include "dsf/experiment/comparison.h"
 #include "dsf/train/run_directory.h"
 
@@ -56,9 +57,8 @@ std::string choose_text(const DemoOptions& options) {
 }
 
 std::vector<Assignment> assignments_of(const DemoOptions& options, const std::string& text) {
-  const bool synthetic = text.starts_with("synthetic:");
   std::vector<Assignment> assignments =
-      parse_assignments(synthetic ? kRecallSettings : kProseSettings);
+      parse_assignments(is_made_up(text) ? kRecallSettings : kProseSettings);
   assignments.push_back(parse_assignment("data.corpus", text, "--text"));
   const std::vector<Assignment> given = parse_assignments(options.settings);
   assignments.insert(assignments.end(), given.begin(), given.end());
