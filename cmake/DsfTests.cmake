@@ -59,8 +59,9 @@ foreach(room IN LISTS DSF_ROOMS)
   dsf_add_room_test(${room} dsf_test_support)
 endforeach()
 
-# Needs none of the library: it reads the sources as text.
+# Needs none of the library, only a header of tests/support: it reads the sources as text.
 dsf_add_room_test(layering)
+target_include_directories(layering_test PRIVATE "${PROJECT_SOURCE_DIR}")
 
 # The watch page in a real browser; skipped where there is none.
 find_package(Python3 COMPONENTS Interpreter QUIET)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/common_options.h"
 #include "apps/dsf/ranks.h"
 #include "dsf/base/error.h"
 #include "dsf/bench/epoch.h"
@@ -29,7 +30,7 @@ struct CommandOptions {
   BenchOptions bench;
   std::vector<std::string> precisions;
   std::string lengths;
-  int threads = 0;
+  dim_t threads = 0;
   bool json = false;
   Communicator* ranks = &single_process();  // scale
   double speedup = 1.0;                     // scale
@@ -87,7 +88,8 @@ void run_bench(const CLI::App& command, const CommandOptions& given) {
   for (const std::string& name : given.precisions) {
     options.precisions.push_back(name == "f32" ? Precision::f32 : Precision::bf16);
   }
-  set_thread_count(given.threads > 0 ? given.threads : threads_per_rank(*given.ranks));
+  set_thread_count(given.threads > 0 ? static_cast<int>(given.threads)
+                                     : threads_per_rank(*given.ranks));
   const nlohmann::ordered_json machine = describe_machine();
   const BenchReport report = benchmark->run(given, options);
   if (!given.ranks->leads()) return;
@@ -153,8 +155,7 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--seconds", bench.seconds, "about how long it may take")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "default: the CPUs this process may run on")
-      ->check(CLI::Range(1, kMostThreads));
+  add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "print one JSON object");
   command->callback([command, options] {
     if (options->benchmark != "scale") return run_bench(*command, *options);

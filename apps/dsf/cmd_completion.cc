@@ -1,4 +1,4 @@
-// dsf completion: scripts for the shell. dsf man: the manual page.
+// dsf completion: scripts for the shell.
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 
 #include "apps/dsf/commands.h"
 #include "apps/dsf/completion.h"
-#include "dsf/base/version.h"
 
 namespace dsf {
 
@@ -20,12 +19,6 @@ void add_completion_command(CLI::App& app) {
   command->callback([&app, shell] {
     const CommandDescription program = describe(app);
     fmt::print("{}", *shell == "bash" ? bash_completion(program) : zsh_completion(program));
-  });
-}
-
-void add_man_command(CLI::App& app) {
-  app.add_subcommand("man", "the manual page: dsf man | man -l -")->callback([&app] {
-    fmt::print("{}", manual_page(describe(app), std::string(version())));
   });
 }
 

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/common_options.h"
 #include "dsf/base/error.h"
 #include "dsf/base/interrupt.h"
 #include "dsf/base/log.h"
+#include "dsf/data/corpus_files.h"
 #include "dsf/experiment/comparison.h"
 #include "dsf/train/run_directory.h"
 
@@ -55,14 +57,11 @@ std::string choose_text(const DemoOptions& options) {
 }
 
 std::vector<Assignment> assignments_of(const DemoOptions& options, const std::string& text) {
-  std::vector<Assignment> assignments;
-  const bool synthetic = text.starts_with("synthetic:");
-  for (const std::string& setting : synthetic ? kRecallSettings : kProseSettings) {
-    assignments.push_back(parse_assignment(setting));
-  }
+  std::vector<Assignment> assignments =
+      parse_assignments(is_made_up(text) ? kRecallSettings : kProseSettings);
   assignments.push_back(parse_assignment("data.corpus", text, "--text"));
-  for (const std::string& setting : options.settings)
-    assignments.push_back(parse_assignment(setting));
+  const std::vector<Assignment> given = parse_assignments(options.settings);
+  assignments.insert(assignments.end(), given.begin(), given.end());
   return assignments;
 }
 
@@ -95,8 +94,7 @@ void add_demo_command(CLI::App& app) {
       ->option_text("DIR");
   command->add_option("--text", options->text, "UTF-8 text to train on; default: the Jargon File")
       ->option_text("FILE");
-  command->add_option("--set", options->settings, "section.key=value, as for dsf train")
-      ->option_text("KEY=VALUE");
+  add_set_option(*command, options->settings, "a key of the configuration, as for dsf train");
   command->callback([options] { run_demo(*options); });
 }
 

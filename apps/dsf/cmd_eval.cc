@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/common_options.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/base/utf8.h"
 #include "dsf/data/text_file.h"
-#include "dsf/kernels/parallel.h"
 #include "dsf/train/evaluation.h"
 #include "dsf/train/progress.h"
 #include "dsf/train/stored_model.h"
@@ -145,11 +145,7 @@ void add_eval_command(CLI::App& app) {
   command->add_option("--split", options->split, "train, valid or test")
       ->check(CLI::IsMember({"train", "valid", "test"}))
       ->capture_default_str();
-  command
-      ->add_option("--checkpoint", options->checkpoint,
-                   "best or last; without it the best or, where that is damaged, the newest "
-                   "that is whole")
-      ->check(CLI::IsMember({"best", "last"}));
+  add_checkpoint_option(*command, options->checkpoint);
   command->add_option("--data", options->data, "the corpus, where it has moved since training");
   command->add_option("--text", options->text, "evaluate this text file instead of a split")
       ->option_text("FILE")
@@ -162,8 +158,7 @@ void add_eval_command(CLI::App& app) {
                    "write the loss of every token, in the text's order")
       ->option_text("CSV");
   command->add_flag("--force", options->force, "replace the file of --per-token");
-  command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
-      ->check(CLI::Range(0, kMostThreads));
+  add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "print one JSON object");
   command->callback([options] { run_eval(*options); });
 }

@@ -11,11 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/common_options.h"
 #include "apps/dsf/line_reader.h"
 #include "dsf/base/error.h"
 #include "dsf/base/interrupt.h"
 #include "dsf/data/text_stream.h"
-#include "dsf/kernels/parallel.h"
 #include "dsf/train/generation.h"
 #include "dsf/train/stored_model.h"
 
@@ -184,13 +184,8 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--count", options->count, "texts from the same prompt")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command
-      ->add_option("--checkpoint", options->checkpoint,
-                   "best or last; without it the best or, where that is damaged, the newest "
-                   "that is whole")
-      ->check(CLI::IsMember({"best", "last"}));
-  command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
-      ->check(CLI::Range(0, kMostThreads));
+  add_checkpoint_option(*command, options->checkpoint);
+  add_threads_option(*command, options->threads);
   command->add_flag("--interactive", options->interactive,
                     "read lines, end each of them; the state is kept from line to line");
   command->add_flag("--json", options->json, "print one JSON object a text");

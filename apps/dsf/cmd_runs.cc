@@ -1,4 +1,4 @@
-// dsf runs: the runs below a directory. dsf plot: their curves.
+// dsf runs: the runs below a directory.
 
 #include <fmt/format.h>
 
@@ -19,12 +19,6 @@ namespace fs = std::filesystem;
 struct RunsOptions {
   std::string directory = ".";
   bool json = false;
-};
-
-struct PlotOptions {
-  std::vector<std::string> runs;
-  std::string out = "plots";
-  bool force = false;
 };
 
 nlohmann::ordered_json json_of(const RunRecord& run) {
@@ -64,25 +58,6 @@ void run_runs(const RunsOptions& options) {
   }
 }
 
-void run_plot(const PlotOptions& options) {
-  std::vector<RunRecord> runs;
-  for (const std::string& path : options.runs) runs.push_back(read_run_record(path));
-  const std::vector<NamedFigure> figures = run_figures(runs);
-  if (figures.empty()) throw UsageError("the logs have no training steps to draw yet");
-  for (const NamedFigure& named : figures) {
-    const fs::path svg = fs::path(options.out) / (named.name + ".svg");
-    if (!options.force && fs::exists(svg)) {
-      throw UsageError(fmt::format(
-          "{} exists; --force replaces it, --out chooses another directory", svg.string()));
-    }
-  }
-  fs::create_directories(options.out);
-  for (const NamedFigure& named : figures) {
-    const fs::path stem = fs::path(options.out) / named.name;
-    if (write_figure(named.figure, stem)) fmt::print("{0}.svg  {0}.png\n", stem.string());
-  }
-}
-
 }  // namespace
 
 void add_runs_command(CLI::App& app) {
@@ -91,16 +66,6 @@ void add_runs_command(CLI::App& app) {
   command->add_option("directory", options->directory, "where to look")->capture_default_str();
   command->add_flag("--json", options->json, "print one JSON array");
   command->callback([options] { run_runs(*options); });
-}
-
-void add_plot_command(CLI::App& app) {
-  const auto options = std::make_shared<PlotOptions>();  // shared with the callback below
-  CLI::App* command = app.add_subcommand(
-      "plot", "draw loss, perplexity, learning rate, gradient norm and speed of one or more runs");
-  command->add_option("runs", options->runs, "directories of the runs")->required();
-  command->add_option("--out", options->out, "directory for the figures")->capture_default_str();
-  command->add_flag("--force", options->force, "replace figures that are there");
-  command->callback([options] { run_plot(*options); });
 }
 
 }  // namespace dsf

@@ -10,7 +10,4 @@ namespace dsf {
 std::string bash_completion(const CommandDescription& program);
 std::string zsh_completion(const CommandDescription& program);
 
-/// The manual page, section 1, in roff. `version`: "0.1.0".
-std::string manual_page(const CommandDescription& program, const std::string& version);
-
 }  // namespace dsf

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/dsf/common_options.h"
+
 namespace dsf {
 
 void ConfigOptions::add_to(CLI::App& command, const std::vector<ConfigFlag>& flags) {
@@ -30,10 +32,7 @@ void ConfigOptions::add_to(CLI::App& command, const std::vector<ConfigFlag>& fla
         ->option_text(field.choices.empty() ? "VALUE"
                                             : fmt::format("{}", fmt::join(field.choices, "|")));
   }
-  command.add_option("--set", sets_, "any other key of the configuration, as often as needed")
-      ->option_text("SECTION.KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_set_option(command, sets_, "any other key of the configuration, as often as needed");
 }
 
 std::vector<Assignment> ConfigOptions::assignments() const {
@@ -42,7 +41,8 @@ std::vector<Assignment> ConfigOptions::assignments() const {
   for (const FlagValue& flag : flags_) {
     if (flag.given) all.push_back(parse_assignment(flag.flag.key, flag.value, flag.flag.flag));
   }
-  for (const std::string& text : sets_) all.push_back(parse_assignment(text));
+  const std::vector<Assignment> sets = parse_assignments(sets_);
+  all.insert(all.end(), sets.begin(), sets.end());
   return all;
 }
 

@@ -32,7 +32,7 @@ class ConfigError : public Error {
   int exit_code() const override { return 2; }
 };
 
-/// A corpus or tokenizer that is missing, empty, not text, or does not fit the request.
+/// A corpus, tokenizer or model to import: missing, empty, no such file, or not what was asked for.
 class DataError : public Error {
  public:
   using Error::Error;

@@ -1,7 +1,8 @@
 #pragma once
 
-// The system calls that change a disk, each as the system has it (-1 and errno), and each a place
-// where a test can make it fail (dsf/base/fault.h). Everything that must survive goes through here.
+// The system calls that put something onto a disk, each as the system has it (-1 and errno), and
+// each a place where a test can make it fail (dsf/base/fault.h). Everything that must survive goes
+// through here. Removing does not: what is removed may as well stay.
 
 #include <sys/types.h>
 

@@ -15,6 +15,9 @@ constexpr char32_t kCodePoints = 0x110000;
 /// What stands for a malformed byte; no code point has this value.
 constexpr char32_t kMalformed = 0xFFFFFFFF;
 
+/// U+FFFD, what a reader sees in place of bytes that are no text.
+constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
 struct CodePoint {
   char32_t value = kMalformed;
   std::size_t length = 1;  ///< bytes taken; a malformed byte is one by itself

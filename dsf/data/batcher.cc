@@ -79,12 +79,10 @@ void Batcher::plan_stream() {
         size_of(*split_), batch_, std::max<dim_t>(targets, 0)));
   }
   batches_per_epoch_ = ceil_div(stream_length_, context_);
-  tokens_per_epoch_ = stream_length_ * batch_;
 }
 
 void Batcher::group_sequences() {
   batches_per_epoch_ = ceil_div(static_cast<dim_t>(sequences_.size()), batch_);
-  for (const Sequence& sequence : sequences_) tokens_per_epoch_ += sequence.length;
 }
 
 void Batcher::seek(BatchPosition position) {

@@ -58,7 +58,6 @@ class Batcher {
           std::uint64_t seed, bool shuffled);
 
   dim_t batches_per_epoch() const { return batches_per_epoch_; }
-  dim_t tokens_per_epoch() const { return tokens_per_epoch_; }  ///< targets, all batches together
   bool carries_state() const { return batching_ == Batching::stream; }
   dim_t batch_size() const { return batch_; }  ///< as asked for: no batch has more sequences
 
@@ -104,7 +103,6 @@ class Batcher {
   dim_t ordered_epoch_ = -1;         // the epoch that order_ is for
   dim_t stream_length_ = 0;          // targets of each stream
   dim_t batches_per_epoch_ = 0;
-  dim_t tokens_per_epoch_ = 0;
   dim_t last_batch_tokens_ = 0;
   BatchPosition position_;
   std::vector<Sequence> chosen_;  // those of the batch being filled

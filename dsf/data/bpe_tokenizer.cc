@@ -19,7 +19,7 @@ using sentencepiece::SentencePieceProcessor;
 // The text a piece stands for, were it not a byte.
 std::string plain_text(const SentencePieceProcessor& processor, int id) {
   if (processor.IsControl(id)) return "";
-  if (processor.IsUnknown(id)) return "\xEF\xBF\xBD";  // U+FFFD
+  if (processor.IsUnknown(id)) return std::string(kReplacementCharacter);
   std::string text = processor.IdToPiece(id);
   for (std::size_t at = 0; (at = text.find(kSpaceMark, at)) != std::string::npos; ++at) {
     text.replace(at, kSpaceMark.size(), " ");

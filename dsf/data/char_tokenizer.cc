@@ -16,7 +16,6 @@ namespace {
 
 const std::array<std::string, 3> kSpecials = {"<unk>", "<bos>", "\n"};
 constexpr std::size_t kNamed = 2;  // of the specials, those that are not characters
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 // Calls visit(code point) for each character of `text`, kMalformed included.
 template <typename Visit>
@@ -62,7 +61,7 @@ std::string CharTokenizer::decode(const std::vector<token_t>& ids) const {
   for (const token_t id : ids) {
     require_token(id, vocab_size());
     if (id == unk()) {
-      text.append(kReplacement);
+      text.append(kReplacementCharacter);
     } else if (id != bos()) {
       text.append(tokens_[static_cast<std::size_t>(id)]);
     }

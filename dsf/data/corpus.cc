@@ -101,7 +101,7 @@ CorpusText make_up(const std::string& corpus, std::uint64_t seed) {
 }  // namespace
 
 CorpusText read_corpus(const DataConfig& config, std::uint64_t seed) {
-  if (is_made_up(config)) {
+  if (is_made_up(config.corpus)) {
     if (!config.valid.empty() || !config.test.empty()) {
       throw ConfigError(
           fmt::format("data.valid and data.test name files for a corpus that is a file; {} has "

@@ -115,7 +115,7 @@ std::optional<std::uint64_t> add_file(const fs::path& file, Hasher& hasher) {
 
 }  // namespace
 
-bool is_made_up(const DataConfig& config) { return config.corpus.starts_with("synthetic:"); }
+bool is_made_up(std::string_view corpus) { return corpus.starts_with("synthetic:"); }
 
 bool is_cut(const DataConfig& config) {
   std::error_code ignored;
@@ -132,7 +132,7 @@ CorpusFiles find_corpus_files(const DataConfig& config) {
 }
 
 std::optional<CorpusIdentity> identify_corpus(const DataConfig& config) {
-  if (is_made_up(config)) return std::nullopt;
+  if (is_made_up(config.corpus)) return std::nullopt;
   const CorpusFiles files = find_corpus_files(config);
   Hasher hasher;
   add(is_cut(config) ? fmt::format("{} {}", config.valid_fraction, config.test_fraction)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "dsf/data/data_config.h"
@@ -17,8 +18,8 @@ struct CorpusFiles {
   std::vector<std::filesystem::path> test;   ///< none: cut off the end of train, or there is none
 };
 
-/// True for a language made up on the spot: there are no files.
-bool is_made_up(const DataConfig& config);
+/// True for the name of a language made up on the spot: there are no files.
+bool is_made_up(std::string_view corpus);
 
 /// True where the text comes as files, whose ends are cut off for the splits that have none.
 bool is_cut(const DataConfig& config);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "dsf/base/utf8.h"
-#include "dsf/data/word_tokenizer.h"
+#include "dsf/data/words.h"
 
 namespace dsf {
 namespace {
@@ -24,16 +24,6 @@ bool is_title(std::string_view line) {
   const std::string_view text = trimmed(line);
   return text.size() > 4 && text.starts_with("= ") && text.ends_with(" =") &&
          !text.starts_with("= =") && !text.ends_with("= =");
-}
-
-template <typename Visit>
-void for_each_word(std::string_view line, const Visit& visit) {
-  for (std::size_t at = 0; at < line.size();) {
-    const auto* const begin = line.begin() + at;
-    const auto* const end = std::find_if(begin, line.end(), is_ascii_space);
-    if (end != begin) visit(std::string_view(begin, end));
-    at = static_cast<std::size_t>(end - line.begin()) + 1;
-  }
 }
 
 // `seen`: the types of the training text, or null for that text itself.

@@ -3,11 +3,6 @@
 #include "dsf/base/utf8.h"
 
 namespace dsf {
-namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-}  // namespace
 
 // Whether a space stands before a word depends on the token before it, and on no other.
 std::string TextStream::push(token_t token) {
@@ -23,7 +18,7 @@ std::string TextStream::push(token_t token) {
 std::string TextStream::finish() {
   pair_.clear();
   std::string out;
-  for (std::size_t i = 0; i < pending_.size(); ++i) out += kReplacement;
+  for (std::size_t i = 0; i < pending_.size(); ++i) out += kReplacementCharacter;
   pending_.clear();
   return out;
 }
@@ -38,7 +33,7 @@ void TextStream::decode_pending(std::string& out) {
     } else if (is_unfinished_utf8(rest)) {
       break;
     } else {
-      out += kReplacement;
+      out += kReplacementCharacter;
     }
     at += point.length;
   }

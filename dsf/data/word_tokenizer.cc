@@ -9,23 +9,12 @@
 
 #include "dsf/base/error.h"
 #include "dsf/data/tokenizer_file.h"
+#include "dsf/data/words.h"
 
 namespace dsf {
 namespace {
 
 const std::array<std::string, 3> kSpecials = {"<unk>", "<bos>", "<eos>"};
-
-// Calls visit(word) for each word of `text`, in order.
-template <typename Visit>
-void for_each_word(std::string_view text, Visit&& visit) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    while (at < text.size() && is_ascii_space(text[at])) ++at;
-    const std::size_t begin = at;
-    while (at < text.size() && !is_ascii_space(text[at])) ++at;
-    if (at > begin) visit(text.substr(begin, at - begin));
-  }
-}
 
 std::vector<std::string> checked(std::vector<std::string> tokens) {
   if (tokens.size() < kSpecials.size() ||

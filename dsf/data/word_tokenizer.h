@@ -5,9 +5,6 @@
 
 namespace dsf {
 
-/// True for what separates words: space, \t, \n, \v, \f, \r. Not locale-dependent.
-constexpr bool is_ascii_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 /// Words between ASCII white space.
 class WordTokenizer final : public Tokenizer {
  public:

@@ -88,9 +88,6 @@ PackedWeights::PackedWeights() : impl_(std::make_unique<Impl>()) {}
 PackedWeights::~PackedWeights() = default;
 PackedWeights::PackedWeights(PackedWeights&&) noexcept = default;
 PackedWeights& PackedWeights::operator=(PackedWeights&&) noexcept = default;
-Precision PackedWeights::precision() const { return impl_->precision; }
-dim_t PackedWeights::rows() const { return impl_->rows; }
-dim_t PackedWeights::cols() const { return impl_->cols; }
 
 void PackedWeights::pack(ConstMatrixF source, Op op, Precision precision) {
   impl_->precision = precision;

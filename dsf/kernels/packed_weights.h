@@ -20,9 +20,6 @@ class PackedWeights {
   PackedWeights& operator=(PackedWeights&&) noexcept;
 
   void pack(ConstMatrixF source, Op op, Precision precision);
-  Precision precision() const;
-  dim_t rows() const;  ///< of B: the inner dimension
-  dim_t cols() const;  ///< of B
 
   struct Impl;
   const Impl& impl() const { return *impl_; }

@@ -130,6 +130,13 @@ Assignment parse_assignment(std::string_view text) {
   return parse_assignment(text.substr(0, equals), text.substr(equals + 1), origin);
 }
 
+std::vector<Assignment> parse_assignments(const std::vector<std::string>& texts) {
+  std::vector<Assignment> assignments;
+  assignments.reserve(texts.size());
+  for (const std::string& text : texts) assignments.push_back(parse_assignment(text));
+  return assignments;
+}
+
 RunConfig with_assignments(RunConfig base, const std::vector<Assignment>& assignments) {
   for (const Assignment& assignment : assignments) {
     set(*assignment.field, assignment.value, assignment.origin, base);

@@ -32,6 +32,7 @@ Assignment parse_assignment(std::string_view name, std::string_view value, std::
 
 /// "section.key=value", as behind --set.
 Assignment parse_assignment(std::string_view text);
+std::vector<Assignment> parse_assignments(const std::vector<std::string>& texts);
 
 /// `base` with the assignments done, in order; validated. Assigning train.epochs sets train.steps
 /// to 0: of the two ways to say how long, the later one counts. model.context, which is no key of

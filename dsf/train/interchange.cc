@@ -99,6 +99,16 @@ NewRun read_torch(const ImportRequest& request, const SafetensorsFile& file) {
   return run;
 }
 
+/// A file that the user names and that holds no model is wrong input, not a damaged run.
+NewRun read_model(const ImportRequest& request) {
+  try {
+    const SafetensorsFile file = SafetensorsFile::read(request.file);
+    return request.tokenizer.empty() ? read_export(request, file) : read_torch(request, file);
+  } catch (const CheckpointError& error) {
+    throw DataError(error.what());
+  }
+}
+
 void write_run(const NewRun& run, const RunPaths& paths, bool force, const std::string& source) {
   std::optional<DirectoryLock> lock;
   make_run_directory(paths, force, lock);
@@ -193,9 +203,7 @@ InterchangeSummary import_model(const ImportRequest& request) {
   if (!fs::is_regular_file(request.file)) {
     throw UsageError(fmt::format("{} is no file", request.file.string()));
   }
-  const SafetensorsFile file = SafetensorsFile::read(request.file);
-  const NewRun run =
-      request.tokenizer.empty() ? read_export(request, file) : read_torch(request, file);
+  const NewRun run = read_model(request);
   const RunPaths paths{request.out};
   write_run(run, paths, request.force, fs::absolute(request.file).lexically_normal().string());
   return summary_of(*run.model, paths.config(), run.step);

@@ -57,7 +57,7 @@ InterchangeSummary export_model(const ExportRequest& request);
 /// Makes a run directory that eval, generate, export and train --resume accept (training goes on
 /// with a new optimiser state). PyTorch's own weights are those of an embedding, one
 /// torch.nn.{RNN,GRU,LSTM} and a linear head. Whatever is wrong with the files is found before
-/// anything is written. Throws UsageError, CheckpointError, ConfigError, DataError.
+/// anything is written. Throws UsageError, ConfigError, DataError.
 InterchangeSummary import_model(const ImportRequest& request);
 
 }  // namespace dsf

@@ -7,16 +7,15 @@
 #include <filesystem>
 
 #include "dsf/base/error.h"
+#include "dsf/data/corpus_files.h"
 #include "dsf/kernels/parallel.h"
 
 namespace dsf {
 namespace {
 
-constexpr std::string_view kSynthetic = "synthetic:";
-
 // "a.txt,b.txt" -> "/home/me/a.txt,/home/me/b.txt"
 std::string absolute_names(const std::string& names) {
-  if (names.empty() || names.starts_with(kSynthetic)) return names;
+  if (names.empty() || is_made_up(names)) return names;
   std::error_code ignored;
   const auto made_absolute = [](const std::filesystem::path& name) {
     return std::filesystem::absolute(name).lexically_normal().string();

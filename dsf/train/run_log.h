@@ -58,7 +58,6 @@ struct RunSummary {
   std::optional<double> best_loss;
   std::optional<double> best_perplexity;
   dim_t best_step = 0;
-  std::optional<double> last_perplexity;  ///< of the last evaluation of this process
   double seconds = 0.0;
   double tokens_per_second = 0.0;  ///< of training, over this process
   PhaseTimes phases;               ///< mean of a step, over this process

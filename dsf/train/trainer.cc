@@ -315,7 +315,6 @@ void Trainer::evaluate() {
     state_.best_step = state_.step;
     best_is_new_ = true;
   }
-  last_perplexity_ = result.perplexity;
   const EvalReport event{.step = state_.step,
                          .epoch = schedule_.epochs_done(state_.step),
                          .split = "valid",
@@ -381,7 +380,6 @@ RunSummary Trainer::summary() const {
   summary.best_loss = state_.best_loss;
   if (state_.best_loss) summary.best_perplexity = perplexity_of(*state_.best_loss);
   summary.best_step = state_.best_step;
-  summary.last_perplexity = last_perplexity_;
   summary.seconds = seconds();
   summary.tokens_per_second = since_start_.tokens_per_second();
   summary.phases = since_start_.mean_phases();

@@ -102,7 +102,6 @@ class Trainer {
   dim_t skipped_in_a_row_ = 0;
   bool best_is_new_ = false;
   dim_t saved_step_ = -1;
-  std::optional<double> last_perplexity_;
 };
 
 }  // namespace dsf

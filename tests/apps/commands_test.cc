@@ -9,9 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/support/program.h"
-#include "tests/support/small_text.h"
-#include "tests/support/temp_directory.h"
+#include "tests/support/program_fixture.h"
 
 namespace dsf {
 namespace {
@@ -22,47 +20,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
-using Words = std::vector<std::string>;
-
-class Commands : public ::testing::Test {
- protected:
-  Commands() { directory_.write("text.txt", small_text(120)); }
-
-  std::string path(std::string_view name) const { return directory_ / name; }
-
-  Words train(const std::string& run, const Words& more) const {
-    Words words = {"train",
-                   "--data",
-                   path("text.txt"),
-                   "--out",
-                   path(run),
-                   "--set",
-                   "model.hidden=8",
-                   "--set",
-                   "train.batch=4",
-                   "--set",
-                   "data.context=6",
-                   "--threads",
-                   "1"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
-
-  static std::string run_ok(const Words& words) {
-    const ProgramResult result = run_dsf(words);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.out;
-  }
-
-  std::vector<json> log_of(const std::string& run) const {
-    std::vector<json> lines;
-    std::istringstream in(slurp(directory_ / run / "log.jsonl"));
-    for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
-    return lines;
-  }
-
-  TempDirectory directory_;
-};
+class Commands : public ProgramTest {};
 
 TEST_F(Commands, HelpAndVersionAreNoErrors) {
   EXPECT_THAT(run_ok({"--help"}), HasSubstr("train"));
@@ -160,9 +118,7 @@ TEST_F(Commands, DamagedBestCheckpointGivesWayToTheNewestWholeOneUnlessItWasName
     const ProgramResult without = run_dsf(command);
     EXPECT_EQ(without.exit_code, 0) << without.err;
     EXPECT_THAT(without.err, HasSubstr("the newest checkpoint that is whole"));
-    Words naming = command;
-    naming.insert(naming.end(), {"--checkpoint", "best"});
-    const ProgramResult named = run_dsf(naming);
+    const ProgramResult named = run_dsf(joined(command, {"--checkpoint", "best"}));
     EXPECT_EQ(named.exit_code, 1);
     EXPECT_THAT(named.err, HasSubstr("best/weights.safetensors: damaged"));
   }

@@ -6,60 +6,31 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/support/program.h"
+#include "tests/support/program_fixture.h"
 #include "tests/support/small_text.h"
-#include "tests/support/temp_directory.h"
 
 namespace dsf {
 namespace {
 
 using nlohmann::json;
-using Words = std::vector<std::string>;
 
-class Eval : public ::testing::Test {
+class Eval : public ProgramTest {
  protected:
-  std::string path(std::string_view name) const { return directory_ / name; }
+  Eval() : ProgramTest(80) { directory_.write("valid.txt", small_text(15, 9)); }
 
-  void train(const std::string& tokenizer, const std::string& batching) const {
-    directory_.write("text.txt", small_text(80));
-    directory_.write("valid.txt", small_text(15, 9));
-    const ProgramResult result = run_dsf({"train",
-                                          "--data",
-                                          path("text.txt"),
-                                          "--valid",
-                                          path("valid.txt"),
-                                          "--out",
-                                          path("run"),
-                                          "--steps",
-                                          "4",
-                                          "--threads",
-                                          "1",
-                                          "--set",
-                                          "model.hidden=8",
-                                          "--set",
-                                          "train.batch=4",
-                                          "--set",
-                                          "data.context=6",
-                                          "--set",
-                                          "data.tokenizer=" + tokenizer,
-                                          "--set",
-                                          "data.batching=" + batching});
-    ASSERT_EQ(result.exit_code, 0) << result.err;
+  void make_run(const std::string& tokenizer, const std::string& batching) const {
+    run_ok(
+        train("run", joined({"--valid", path("valid.txt"), "--steps", "4"},
+                            sets({"data.tokenizer=" + tokenizer, "data.batching=" + batching}))));
   }
 
   json eval(const Words& more) const {
-    Words words = {"eval", path("run"), "--json"};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProgramResult result = run_dsf(words);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? json::parse(result.out) : json::object();
+    return json::parse(run_ok(joined({"eval", path("run"), "--json"}, more)));
   }
-
-  TempDirectory directory_;
 };
 
 TEST_F(Eval, ATextFileIsEvaluatedAsASplitIs) {
-  train("word", "sentences");
+  make_run("word", "sentences");
   EXPECT_EQ(eval({"--text", path("valid.txt")})["loss"], eval({})["loss"]);
   EXPECT_EQ(run_dsf({"eval", path("run"), "--text", path("none")}).exit_code, 2);
   EXPECT_EQ(
@@ -67,7 +38,7 @@ TEST_F(Eval, ATextFileIsEvaluatedAsASplitIs) {
 }
 
 TEST_F(Eval, AStreamCarriesTheStateOn) {
-  train("char", "blocks");
+  make_run("char", "blocks");
   const json blocks = eval({});
   const json stream = eval({"--stream"});
   EXPECT_EQ(stream["tokens"], blocks["tokens"]);
@@ -76,7 +47,7 @@ TEST_F(Eval, AStreamCarriesTheStateOn) {
 
 TEST_F(Eval, TokensAddUpToTheWhole) {
   for (const char* batching : {"sentences", "blocks"}) {
-    train("char", batching);
+    make_run("char", batching);
     const std::string csv = path(std::string(batching) + ".csv");
     const json whole = eval({});
     const json tokens = eval({"--per-token", csv});

@@ -9,36 +9,20 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/support/program.h"
-#include "tests/support/small_text.h"
-#include "tests/support/temp_directory.h"
+#include "tests/support/program_fixture.h"
 
 namespace dsf {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Words = std::vector<std::string>;
 
-class Generate : public ::testing::Test {
+class Generate : public ProgramTest {
  protected:
-  Generate() {
-    directory_.write("text.txt", small_text(120));
-    run_ok({"train", "--data", path("text.txt"), "--out", path("run"), "--set", "model.hidden=8",
-            "--set", "train.batch=4", "--set", "data.context=6", "--threads", "1", "--steps", "5"});
-  }
+  Generate() { run_ok(train("run", {"--steps", "5"})); }
 
-  std::string path(std::string_view name) const { return directory_ / name; }
-
-  static std::string run_ok(const Words& words) {
-    const ProgramResult result = run_dsf(words);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.out;
-  }
-
-  std::string generate(Words more) const {
-    more.insert(more.begin(), {"generate", path("run"), "--threads", "1"});
-    return run_ok(more);
+  std::string generate(const Words& more) const {
+    return run_ok(joined({"generate", path("run"), "--threads", "1"}, more));
   }
 
   /// `dsf generate` in a shell that gives it `input`.
@@ -49,8 +33,6 @@ class Generate : public ::testing::Test {
     EXPECT_EQ(std::system(command.c_str()), 0);
     return slurp(path("output"));
   }
-
-  TempDirectory directory_;
 };
 
 TEST_F(Generate, TheSameSeedGivesTheSameText) {
@@ -97,9 +79,7 @@ TEST_F(Generate, WrongUseIsRefusedBeforeAnythingIsLoaded) {
                                                {"--count", "0"},
                                                {"--interactive", "--prompt", "-"},
                                                {"--interactive", "--json"}}) {
-    Words all = {"generate", path("run")};
-    all.insert(all.end(), words.begin(), words.end());
-    EXPECT_EQ(run_dsf(all).exit_code, 2) << words.front();
+    EXPECT_EQ(run_dsf(joined({"generate", path("run")}, words)).exit_code, 2) << words.front();
   }
   EXPECT_EQ(run_dsf({"generate", path("none")}).exit_code, 2);
 }

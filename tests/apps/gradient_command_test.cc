@@ -5,9 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/support/program.h"
-#include "tests/support/small_text.h"
-#include "tests/support/temp_directory.h"
+#include "tests/support/program_fixture.h"
 
 namespace dsf {
 namespace {
@@ -15,14 +13,12 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-class GradientCommand : public ::testing::Test {
+class GradientCommand : public ProgramTest {
  protected:
   GradientCommand() {
-    directory_.write("text.txt", small_text(120));
     directory_.write("small.toml",
                      "[data]\ncontext = 6\n[model]\nhidden = 8\nlayers = 2\n[train]\nbatch = 4\n");
   }
-  std::string path(std::string_view name) const { return directory_ / name; }
 
   static const json& method_of(const json& report, const std::string& name) {
     for (const json& method : report.at("methods")) {
@@ -30,16 +26,12 @@ class GradientCommand : public ::testing::Test {
     }
     throw std::runtime_error("no such method: " + name);
   }
-
-  TempDirectory directory_;
 };
 
 TEST_F(GradientCommand, ComparesAConfigurationAtItsStart) {
-  const ProgramResult result =
-      run_dsf({"gradient", path("small.toml"), "--data", path("text.txt"), "--feedback",
-               "ft,iterated:100", "--batches", "2", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json report = json::parse(result.out);
+  const json report =
+      json::parse(run_ok({"gradient", path("small.toml"), "--data", path("text.txt"), "--feedback",
+                          "ft,iterated:100", "--batches", "2", "--json"}));
   EXPECT_EQ(report.at("step"), 0);
   EXPECT_EQ(report.at("methods").size(), 2U);
   EXPECT_NEAR(method_of(report, "iterated:100").at("total").at("cosine").get<double>(), 1.0, 1e-6);
@@ -48,25 +40,20 @@ TEST_F(GradientCommand, ComparesAConfigurationAtItsStart) {
 }
 
 TEST_F(GradientCommand, ComparesATrainedRun) {
-  const ProgramResult trained =
-      run_dsf({"train", "--config", path("small.toml"), "--data", path("text.txt"), "--feedback",
-               "gated", "--steps", "5", "--out", path("run"), "--quiet"});
-  ASSERT_EQ(trained.exit_code, 0) << trained.err;
-  const ProgramResult result = run_dsf({"gradient", path("run"), "--batches", "2"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("after 5 steps"));
+  run_ok({"train", "--config", path("small.toml"), "--data", path("text.txt"), "--feedback",
+          "gated", "--steps", "5", "--out", path("run"), "--quiet"});
+  const std::string said = run_ok({"gradient", path("run"), "--batches", "2"});
+  EXPECT_THAT(said, HasSubstr("after 5 steps"));
   for (const char* name : {"ft", "dsf", "gated", "iterated:1", "fitted", "total"}) {
-    EXPECT_THAT(result.out, HasSubstr(name));
+    EXPECT_THAT(said, HasSubstr(name));
   }
 }
 
 TEST_F(GradientCommand, TrainsOnTheWayLooksAtLagsAndDraws) {
-  const ProgramResult result =
-      run_dsf({"gradient", path("small.toml"), "--data", path("text.txt"), "--feedback", "ft,gated",
-               "--batches", "1", "--steps", "3", "--every", "2", "--lags", "--out", path("figures"),
-               "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json report = json::parse(result.out);
+  const json report =
+      json::parse(run_ok({"gradient", path("small.toml"), "--data", path("text.txt"), "--feedback",
+                          "ft,gated", "--batches", "1", "--steps", "3", "--every", "2", "--lags",
+                          "--out", path("figures"), "--json"}));
   EXPECT_EQ(report.at("step"), 3);
   std::vector<int> steps;
   for (const json& point : report.at("course")) steps.push_back(point.at("step").get<int>());

@@ -13,9 +13,8 @@
 #include "dsf/train/interchange.h"
 #include "dsf/train/interchange_config.h"
 #include "dsf/train/stored_model.h"
-#include "tests/support/program.h"
+#include "tests/support/program_fixture.h"
 #include "tests/support/small_text.h"
-#include "tests/support/temp_directory.h"
 
 namespace dsf {
 namespace {
@@ -23,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
-using Words = std::vector<std::string>;
 
 constexpr const char* kPython = "/usr/bin/python3 -B";  // -B: leaves nothing in the source tree
 
@@ -33,31 +31,15 @@ bool has_torch() {
   return found;
 }
 
-class Interchange : public ::testing::Test {
+class Interchange : public ProgramTest {
  protected:
-  Interchange() {
-    directory_.write("text.txt", small_text(120));
-    directory_.write("valid.txt", small_text(20, 8));
-  }
+  Interchange() { directory_.write("valid.txt", small_text(20, 8)); }
 
-  std::string path(std::string_view name) const { return directory_ / name; }
-
-  static std::string run_ok(const Words& words) {
-    const ProgramResult result = run_dsf(words);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.out;
-  }
-
-  void train(const std::string& run, const Words& settings) const {
-    Words words = {"train",   "--data", path("text.txt"), "--out", path(run), "--threads", "1",
-                   "--steps", "4",      "--precision",    "f32"};
-    for (const char* setting : {"model.hidden=16", "model.layers=2", "train.batch=4",
-                                "data.context=8", "train.lr=0.05"}) {
-      words.insert(words.end(), {"--set", setting});
-    }
-    words.insert(words.end(), {"--set", "data.valid=" + path("valid.txt")});
-    for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
-    run_ok(words);
+  void make_run(const std::string& run, const Words& settings = {}) const {
+    const Words two_layers = {"model.hidden=16", "model.layers=2", "data.context=8",
+                              "train.lr=0.05"};
+    run_ok(train(run, joined({"--valid", path("valid.txt"), "--steps", "4", "--precision", "f32"},
+                             sets(joined(two_layers, settings)))));
   }
 
   /// What a Python script of tests/apps prints: numbers.
@@ -86,8 +68,6 @@ class Interchange : public ::testing::Test {
     }
     RecordProperty("largest_difference", testing::PrintToString(largest));  // --gtest_output=xml
   }
-
-  TempDirectory directory_;
 };
 
 struct Case {
@@ -152,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(Interchange, RunComesBackToTheBit) {
   for (const std::string mixer : {"rnn", "gru", "lstm"}) {
-    train(mixer, {"model.mixer=" + mixer});
+    make_run(mixer, {"model.mixer=" + mixer});
     const std::string file = path(mixer + "_export/model.safetensors");
     const std::string back = mixer + "_back/";
     run_ok({"export", path(mixer), "--out", file});
@@ -169,7 +149,7 @@ TEST_F(Interchange, ThePythonExamplePrintsThePerplexityOfEval) {
   if (!has_torch()) GTEST_SKIP() << "PyTorch is not installed for " << kPython;
   for (const char* batching : {"sentences", "blocks", "stream"}) {
     const std::string run = std::string("run_") + batching;
-    train(run, {"data.tokenizer=char", std::string("data.batching=") + batching});
+    make_run(run, {"data.tokenizer=char", std::string("data.batching=") + batching});
     const std::string model = path(run + "/model.safetensors");
     run_ok({"export", path(run), "--out", model});
     const json report = json::parse(run_ok({"eval", path(run), "--json"}));
@@ -188,7 +168,7 @@ TEST_F(Interchange, ThePythonExamplePrintsThePerplexityOfEval) {
 }
 
 TEST_F(Interchange, NamesAndGateOrderArePyTorchs) {
-  train("run", {"model.mixer=lstm"});
+  make_run("run", {"model.mixer=lstm"});
   run_ok({"export", path("run"), "--out", path("model.safetensors")});
   const std::string file = slurp(path("model.safetensors"));
   for (const char* name :
@@ -204,7 +184,7 @@ TEST_F(Interchange, NamesAndGateOrderArePyTorchs) {
 
 TEST_F(Interchange, PlainTorchModulesGiveTheSameLogits) {
   if (!has_torch()) GTEST_SKIP() << "PyTorch is not installed for " << kPython;
-  train("run", {});
+  make_run("run");
   const dim_t vocab = open_stored_model(path("run"), "best", 1).model->vocab();
   for (const std::string kind : {"RNN", "GRU", "LSTM"}) {
     const std::string file = path(kind + ".safetensors");
@@ -218,7 +198,7 @@ TEST_F(Interchange, PlainTorchModulesGiveTheSameLogits) {
 }
 
 TEST_F(Interchange, ImportedRunGoesOnTraining) {
-  train("run", {});
+  make_run("run");
   run_ok({"export", path("run"), "--checkpoint", "last", "--out", path("model.safetensors")});
   run_ok({"import", path("model.safetensors"), "--out", path("back")});
   run_ok({"train", "--resume", "--out", path("back"), "--steps", "7"});
@@ -226,13 +206,13 @@ TEST_F(Interchange, ImportedRunGoesOnTraining) {
 }
 
 TEST_F(Interchange, NothingIsOverwrittenAndWrongFilesLeaveNoRun) {
-  train("run", {});
+  make_run("run");
   run_ok({"export", path("run"), "--out", path("model.safetensors")});
   const auto before = snapshot(directory_.path());
   EXPECT_EQ(run_dsf({"export", path("run"), "--out", path("model.safetensors")}).exit_code, 2);
   EXPECT_EQ(run_dsf({"import", path("model.safetensors"), "--out", path("run")}).exit_code, 2);
   EXPECT_EQ(run_dsf({"import", path("none"), "--out", path("new")}).exit_code, 2);
-  EXPECT_EQ(run_dsf({"import", path("text.txt"), "--out", path("new")}).exit_code, 1);
+  EXPECT_EQ(run_dsf({"import", path("text.txt"), "--out", path("new")}).exit_code, 2);
   EXPECT_EQ(snapshot(directory_.path()), before);
   run_ok({"export", path("run"), "--out", path("model.safetensors"), "--force"});
 
@@ -241,7 +221,7 @@ TEST_F(Interchange, NothingIsOverwrittenAndWrongFilesLeaveNoRun) {
   config["config"]["model"]["hidden"] = 17;
   directory_.write("config.json", config.dump());
   const ProgramResult shape = run_dsf({"import", path("model.safetensors"), "--out", path("new")});
-  EXPECT_EQ(shape.exit_code, 1);
+  EXPECT_EQ(shape.exit_code, 2);
   EXPECT_THAT(shape.err, HasSubstr("embedding.weight"));
   config["config"]["model"]["hiden"] = 17;
   directory_.write("config.json", config.dump());
@@ -257,7 +237,7 @@ TEST_F(Interchange, NothingIsOverwrittenAndWrongFilesLeaveNoRun) {
   EXPECT_EQ(run_dsf({"import", path("model.safetensors"), "--tokenizer", path("run"), "--out",
                      path("new")})
                 .exit_code,
-            1);
+            2);
   EXPECT_FALSE(fs::exists(path("new")));
 }
 

@@ -3,54 +3,39 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "tests/support/program.h"
-#include "tests/support/small_text.h"
-#include "tests/support/temp_directory.h"
+#include "tests/support/program_fixture.h"
 
 namespace dsf {
 namespace {
 
 using nlohmann::json;
-using Words = std::vector<std::string>;
 
 struct MemoryCase {
   const char* name;
   Words settings;
 };
 
-class TrainingMemory : public ::testing::TestWithParam<MemoryCase> {
+class TrainingMemory : public ProgramTest, public ::testing::WithParamInterface<MemoryCase> {
  protected:
   // Enough words for a whole batch of each case.
-  TrainingMemory() { directory_.write("text.txt", small_text(4000)); }
+  TrainingMemory() : ProgramTest(4000) {}
 
-  ProgramResult run(Words words) const {
-    for (const std::string& setting : GetParam().settings) {
-      words.insert(words.end(), {"--set", setting});
-    }
-    words.insert(words.end(), {"--data", directory_ / "text.txt"});
-    return run_dsf(words);
+  std::string run(const Words& words) const {
+    const Words of_the_case = sets(GetParam().settings);
+    return run_ok(joined(joined(words, of_the_case), {"--data", path("text.txt")}));
   }
 
   double measured_mb() const {
-    const ProgramResult trained =
-        run({"train", "--out", directory_ / "run", "--steps", "2", "--quiet"});
-    EXPECT_EQ(trained.exit_code, 0) << trained.err;
-    std::istringstream lines(slurp(directory_ / "run/log.jsonl"));
-    json last;
-    for (std::string line; std::getline(lines, line);) last = json::parse(line);
-    return last.at("peak_mb").get<double>();
+    run({"train", "--out", path("run"), "--steps", "2", "--quiet"});
+    return log_of("run").back().at("peak_mb").get<double>();
   }
 
   double estimated_mb() const {
     directory_.write("empty.toml", "");
-    const ProgramResult info = run({"info", "--config", directory_ / "empty.toml", "--json"});
-    EXPECT_EQ(info.exit_code, 0) << info.err;
-    return json::parse(info.out).at("peak_mb").get<double>();
+    const json info = json::parse(run({"info", "--config", path("empty.toml"), "--json"}));
+    return info.at("peak_mb").get<double>();
   }
-
-  TempDirectory directory_;
 };
 
 const std::vector<MemoryCase> kCases = {

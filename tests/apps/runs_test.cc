@@ -5,9 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/support/program.h"
-#include "tests/support/small_text.h"
-#include "tests/support/temp_directory.h"
+#include "tests/support/program_fixture.h"
 
 namespace dsf {
 namespace {
@@ -15,32 +13,26 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-TEST(RunsAndPlot, ListAndDrawWhatWasTrained) {
-  const TempDirectory directory;
-  const std::string text = directory.write("text.txt", small_text(60));
-  const std::string runs = directory / "runs";
+class RunsAndPlot : public ProgramTest {};
+
+TEST_F(RunsAndPlot, ListAndDrawWhatWasTrained) {
+  const std::string runs = path("runs");
   for (const std::string method : {"dsf", "ft"}) {
-    const ProgramResult trained =
-        run_dsf({"train", "--data", text, "--out", runs + "/" + method, "--feedback", method,
-                 "--steps", "6", "--eval-every", "2", "--threads", "1", "--set", "model.hidden=8",
-                 "--set", "train.batch=4", "--set", "train.log_every=1"});
-    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    run_ok(train("runs/" + method, {"--feedback", method, "--steps", "6", "--eval-every", "2",
+                                    "--set", "train.log_every=1"}));
   }
-  const ProgramResult listed = run_dsf({"runs", runs, "--json"});
-  ASSERT_EQ(listed.exit_code, 0) << listed.err;
-  const auto json = nlohmann::json::parse(listed.out);
+  const auto json = nlohmann::json::parse(run_ok({"runs", runs, "--json"}));
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[1]["method"], "ft");
   EXPECT_EQ(json[1]["state"], "done");
   EXPECT_EQ(json[1]["step"], 6);
   EXPECT_GT(json[1]["best_perplexity"].get<double>(), 1.0);
-  EXPECT_THAT(run_dsf({"runs", runs}).out, HasSubstr("FT-BPTT"));
-  EXPECT_EQ(run_dsf({"runs", directory / "none"}).exit_code, 2);
+  EXPECT_THAT(run_ok({"runs", runs}), HasSubstr("FT-BPTT"));
+  EXPECT_EQ(run_dsf({"runs", path("none")}).exit_code, 2);
 
-  const std::string out = directory / "plots";
-  const std::vector<std::string> plot = {"plot", runs + "/dsf", runs + "/ft", "--out", out};
-  const ProgramResult drawn = run_dsf(plot);
-  ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+  const std::string out = path("plots");
+  const Words plot = {"plot", runs + "/dsf", runs + "/ft", "--out", out};
+  run_ok(plot);
   if (!fs::exists(out + "/loss.svg")) GTEST_SKIP() << "gnuplot is not installed";
   for (const char* name :
        {"loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second"}) {
@@ -48,7 +40,7 @@ TEST(RunsAndPlot, ListAndDrawWhatWasTrained) {
     EXPECT_TRUE(fs::exists(out + "/" + name + ".png")) << name;
   }
   EXPECT_EQ(run_dsf(plot).exit_code, 2);
-  EXPECT_EQ(run_dsf({"plot", runs + "/dsf", "--out", out, "--force"}).exit_code, 0);
+  run_ok({"plot", runs + "/dsf", "--out", out, "--force"});
   EXPECT_EQ(run_dsf({"plot", runs}).exit_code, 2);
 }
 

@@ -5,44 +5,27 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/support/program.h"
-#include "tests/support/small_text.h"
-#include "tests/support/temp_directory.h"
+#include "tests/support/program_fixture.h"
 
 namespace dsf {
 namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-using Words = std::vector<std::string>;
 
-class TextCommands : public ::testing::Test {
+class TextCommands : public ProgramTest {
  protected:
-  TextCommands() { directory_.write("text.txt", small_text(200)); }
-  std::string path(std::string_view name) const { return directory_ / name; }
-
-  static std::string run_ok(const Words& words) {
-    const ProgramResult result = run_dsf(words);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.out;
-  }
+  TextCommands() : ProgramTest(200) {}
 
   void train_tokenizer() const {
     run_ok({"tokenizer", "train", "--data", path("text.txt"), "--out", path("t.json")});
   }
 
-  Words train(const std::string& run, const Words& more) const {
-    Words words = {"train", "--data", path("text.txt"), "--out", path(run), "--threads", "1"};
-    for (const char* set :
-         {"data.tokenizer=bpe", "data.batching=blocks", "data.context=8", "model.hidden=8",
-          "model.block=transformer", "train.batch=4", "train.steps=3"}) {
-      words.insert(words.end(), {"--set", set});
-    }
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+  Words train_on_pieces(const std::string& run, const Words& settings) const {
+    const Words pieces = {"data.tokenizer=bpe", "data.batching=blocks", "data.context=8",
+                          "model.block=transformer", "train.steps=3"};
+    return train(run, sets(joined(pieces, settings)));
   }
-
-  TempDirectory directory_;
 };
 
 TEST_F(TextCommands, WhatIsEncodedIsDecoded) {
@@ -69,14 +52,12 @@ TEST_F(TextCommands, ATokenizerIsNotReplacedUnasked) {
   const ProgramResult refused = run_dsf(again);
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("--force"));
-  Words forced = again;
-  forced.emplace_back("--force");
-  run_ok(forced);
+  run_ok(joined(again, {"--force"}));
 }
 
 TEST_F(TextCommands, EveryMixerTrainsOnPiecesAndEvaluates) {
   for (const char* mixer : {"gru", "attention", "ema"}) {
-    run_ok(train(mixer, {"--set", std::string("model.mixer=") + mixer}));
+    run_ok(train_on_pieces(mixer, {std::string("model.mixer=") + mixer}));
     const json report = json::parse(run_ok({"eval", path(mixer), "--json", "--threads", "1"}));
     EXPECT_GT(report.at("perplexity").get<double>(), 1.0) << mixer;
     run_ok({"tokenizer", "encode", path(mixer), "--text", "the run's own tokenizer"});
@@ -85,7 +66,7 @@ TEST_F(TextCommands, EveryMixerTrainsOnPiecesAndEvaluates) {
 
 TEST_F(TextCommands, AttentionHasNoStateToCarry) {
   const ProgramResult result =
-      run_dsf(train("run", {"--set", "model.mixer=attention", "--set", "data.batching=stream"}));
+      run_dsf(train_on_pieces("run", {"model.mixer=attention", "data.batching=stream"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("data.batching"));
   EXPECT_THAT(result.err, HasSubstr("attention"));
@@ -118,12 +99,10 @@ TEST_F(TextCommands, ReproduceListsTheExperiments) {
 }
 
 TEST_F(TextCommands, ReproduceWritesTablesAndUsesFinishedRunsAgain) {
-  Words words = {"reproduce",  "architectures", "--data", path("text.txt"), "--out",
-                 path("grid"), "--threads",     "1",      "--json"};
-  for (const char* set : {"data.vocab=0", "data.context=8", "model.hidden=8", "model.layers=1",
-                          "train.batch=4", "train.steps=2", "train.eval_every=2"}) {
-    words.insert(words.end(), {"--set", set});
-  }
+  Words words = joined({"reproduce", "architectures", "--data", path("text.txt"), "--out",
+                        path("grid"), "--threads", "1", "--json"},
+                       sets({"data.vocab=0", "data.context=8", "model.hidden=8", "model.layers=1",
+                             "train.batch=4", "train.steps=2", "train.eval_every=2"}));
   const json report = json::parse(run_ok(words));
   EXPECT_EQ(report["models"][0]["model"], "attention_3L512");
   EXPECT_EQ(report["models"][0]["bptt"]["paper"], 24.58);

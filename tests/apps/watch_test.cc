@@ -9,9 +9,7 @@
 #include <thread>
 
 #include "tests/support/http.h"
-#include "tests/support/program.h"
-#include "tests/support/small_text.h"
-#include "tests/support/temp_directory.h"
+#include "tests/support/program_fixture.h"
 
 namespace dsf {
 namespace {
@@ -20,12 +18,11 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class Watch : public ::testing::Test {
+class Watch : public ProgramTest {
  protected:
-  Watch() {
-    directory_.write("text.txt", small_text(80));
+  Watch() : ProgramTest(80) {
     directory_.write("secret.txt", "not for you");
-    train("one", {"--steps", "6"});
+    make_run("one", {"--steps", "6"});
     start();
   }
 
@@ -33,14 +30,9 @@ class Watch : public ::testing::Test {
     if (process_ > 0) stop();
   }
 
-  std::string path(std::string_view name) const { return directory_ / name; }
-
-  void train(const std::string& name, std::vector<std::string> more) const {
-    more.insert(more.begin(), {"train", "--data", path("text.txt"), "--out", path("runs/" + name),
-                               "--threads", "1", "--eval-every", "2", "--set", "model.hidden=8",
-                               "--set", "train.batch=4", "--set", "train.log_every=1", "--quiet"});
-    const ProgramResult result = run_dsf(more);
-    ASSERT_EQ(result.exit_code, 0) << result.err;
+  void make_run(const std::string& name, const Words& more) const {
+    const Words every_step = {"--eval-every", "2", "--set", "train.log_every=1", "--quiet"};
+    run_ok(train("runs/" + name, joined(every_step, more)));
   }
 
   void start() {
@@ -77,7 +69,6 @@ class Watch : public ::testing::Test {
     return http(port_, "POST", "/api/generate", headers, body);
   }
 
-  TempDirectory directory_;
   int process_ = 0;
   int port_ = 0;
 };
@@ -109,8 +100,8 @@ TEST_F(Watch, TellsRunsPointsAndConfigurations) {
 
 TEST_F(Watch, SeesNewRunsAndRunsThatGoOn) {
   const json before = get_json("/api/runs")["runs"][0];
-  train("one", {"--resume", "--steps", "8"});
-  train("deeper/two", {"--steps", "2", "--feedback", "ft"});
+  make_run("one", {"--resume", "--steps", "8"});
+  make_run("deeper/two", {"--steps", "2", "--feedback", "ft"});
   std::this_thread::sleep_for(std::chrono::milliseconds(2100));  // it looks for runs every 2 s
   const json after = get_json("/api/runs")["runs"];
   ASSERT_EQ(after.size(), 2U);

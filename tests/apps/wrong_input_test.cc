@@ -6,9 +6,8 @@
 
 #include <algorithm>
 
-#include "tests/support/program.h"
+#include "tests/support/program_fixture.h"
 #include "tests/support/small_text.h"
-#include "tests/support/temp_directory.h"
 
 namespace dsf {
 namespace {
@@ -19,22 +18,15 @@ using ::testing::HasSubstr;
 using ::testing::Matcher;
 using ::testing::StartsWith;
 
-using Words = std::vector<std::string>;
-
-const Words kSmall = {"--set",          "model.hidden=8", "--set", "train.batch=4", "--set",
-                      "data.context=6", "--steps",        "6",     "--threads",     "1"};
-
-class WrongInput : public ::testing::Test {
+class WrongInput : public ProgramTest {
  protected:
-  WrongInput() { directory_.write("text.txt", small_text(60)); }
+  WrongInput() : ProgramTest(60) {}
 
-  Words train(const Words& more) const {
-    Words words = {"train", "--out", path("run")};
-    words.insert(words.end(), kSmall.begin(), kSmall.end());
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+  /// The words of `dsf train --out path("run")` but for the text.
+  Words train_with(const Words& more) const {
+    const Words words = {"train", "--out", path("run"), "--steps", "6"};
+    return joined(joined(words, tiny_model()), more);
   }
-  std::string path(std::string_view name) const { return directory_ / name; }
 
   void expect_refused(const Words& words, const Matcher<const std::string&>& message) const {
     const auto before = snapshot(directory_.path());
@@ -45,53 +37,51 @@ class WrongInput : public ::testing::Test {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_EQ(snapshot(directory_.path()), before);
   }
-
-  TempDirectory directory_;
 };
 
 TEST_F(WrongInput, MissingFile) {
-  expect_refused(train({"--data", path("nothing.txt")}), HasSubstr("nothing.txt"));
+  expect_refused(train_with({"--data", path("nothing.txt")}), HasSubstr("nothing.txt"));
 }
 
-TEST_F(WrongInput, NoDataAtAll) { expect_refused(train({}), HasSubstr("--data")); }
+TEST_F(WrongInput, NoDataAtAll) { expect_refused(train_with({}), HasSubstr("--data")); }
 
 TEST_F(WrongInput, EmptyFile) {
   directory_.write("empty.txt", "");
-  expect_refused(train({"--data", path("empty.txt")}), HasSubstr("empty.txt"));
+  expect_refused(train_with({"--data", path("empty.txt")}), HasSubstr("empty.txt"));
 }
 
 TEST_F(WrongInput, BinaryFile) {
   std::string bytes;
   for (int i = 0; i < 4096; ++i) bytes += static_cast<char>(i * 37 % 256);
   directory_.write("picture.png", bytes);
-  expect_refused(train({"--data", path("picture.png")}), HasSubstr("picture.png"));
+  expect_refused(train_with({"--data", path("picture.png")}), HasSubstr("picture.png"));
 }
 
 TEST_F(WrongInput, UnknownKeyOnTheCommandLine) {
-  expect_refused(train({"--data", path("text.txt"), "--set", "model.hiden=8"}),
+  expect_refused(train_with({"--data", path("text.txt"), "--set", "model.hiden=8"}),
                  AllOf(HasSubstr("model.hiden"), HasSubstr("did you mean \"hidden\"")));
 }
 
 TEST_F(WrongInput, UnknownKeyInAFile) {
   directory_.write("c.toml", "[model]\nlayers = 1\nhiden = 8\n");
-  expect_refused(train({"--data", path("text.txt"), "--config", path("c.toml")}),
+  expect_refused(train_with({"--data", path("text.txt"), "--config", path("c.toml")}),
                  AllOf(HasSubstr("c.toml:3"), HasSubstr("did you mean \"hidden\"")));
 }
 
 TEST_F(WrongInput, NegativeWidth) {
-  expect_refused(train({"--data", path("text.txt"), "--set", "model.hidden=-8"}),
+  expect_refused(train_with({"--data", path("text.txt"), "--set", "model.hidden=-8"}),
                  AllOf(HasSubstr("model.hidden = -8"), HasSubstr("at least 1")));
 }
 
 TEST_F(WrongInput, VocabularyLargerThanTheTextHas) {
-  expect_refused(train({"--data", path("text.txt"), "--set", "data.vocab=5000"}),
+  expect_refused(train_with({"--data", path("text.txt"), "--set", "data.vocab=5000"}),
                  HasSubstr("5000"));
 }
 
 TEST_F(WrongInput, WrongFlagValue) {
-  expect_refused(train({"--data", path("text.txt"), "--feedback", "rtrl"}),
+  expect_refused(train_with({"--data", path("text.txt"), "--feedback", "rtrl"}),
                  AllOf(HasSubstr("--feedback"), HasSubstr("bptt, ft, dsf")));
-  expect_refused(train({"--data", path("text.txt"), "--eval-every", "-3"}),
+  expect_refused(train_with({"--data", path("text.txt"), "--eval-every", "-3"}),
                  AllOf(HasSubstr("--eval-every"), HasSubstr("at least 0")));
 }
 
@@ -107,7 +97,7 @@ TEST_F(WrongInput, OutBelowAFile) {
 }
 
 TEST_F(WrongInput, EmptyNameInAListOfFiles) {
-  expect_refused(train({"--data", path("text.txt") + ","}), HasSubstr("empty file name"));
+  expect_refused(train_with({"--data", path("text.txt") + ","}), HasSubstr("empty file name"));
 }
 
 TEST_F(WrongInput, UnknownCommandOrFlag) {
@@ -122,7 +112,7 @@ TEST_F(WrongInput, UnknownCommandOrFlag) {
 }
 
 TEST_F(WrongInput, ResumeWithoutARun) {
-  expect_refused(train({"--data", path("text.txt"), "--resume"}), HasSubstr("run directory"));
+  expect_refused(train_with({"--data", path("text.txt"), "--resume"}), HasSubstr("run directory"));
 }
 
 TEST_F(WrongInput, EvalOfWhatIsNoRun) {
@@ -131,14 +121,11 @@ TEST_F(WrongInput, EvalOfWhatIsNoRun) {
 
 class WrongInputToARun : public WrongInput {
  protected:
-  WrongInputToARun() {
-    const ProgramResult made = run_dsf(train({"--data", path("text.txt")}));
-    EXPECT_EQ(made.exit_code, 0) << made.err;
-  }
+  WrongInputToARun() { run_ok(train("run", {"--steps", "6"})); }
 };
 
 TEST_F(WrongInputToARun, RunDirectoryExists) {
-  expect_refused(train({"--data", path("text.txt")}),
+  expect_refused(train_with({"--data", path("text.txt")}),
                  AllOf(HasSubstr("--resume"), HasSubstr("--force")));
 }
 
@@ -148,11 +135,12 @@ TEST_F(WrongInputToARun, TheDirectoryAboveIsNamed) {
 }
 
 TEST_F(WrongInputToARun, ForceWithWrongDataDestroysNothing) {
-  expect_refused(train({"--data", path("nothing.txt"), "--force"}), HasSubstr("nothing.txt"));
+  expect_refused(train_with({"--data", path("nothing.txt"), "--force"}), HasSubstr("nothing.txt"));
 }
 
 TEST_F(WrongInputToARun, ForceAndResumeTogether) {
-  expect_refused(train({"--data", path("text.txt"), "--force", "--resume"}), HasSubstr("--force"));
+  expect_refused(train_with({"--data", path("text.txt"), "--force", "--resume"}),
+                 HasSubstr("--force"));
 }
 
 TEST_F(WrongInputToARun, ResumeWithTheConfigOfAnotherModel) {

@@ -77,9 +77,8 @@ TEST_F(DataParallel, CompressedGradientsTrainAsWell) {
   DSF_NEEDS_RANKS();
   const Words settings = {"data.batching=sentences", "train.steps=50"};
   ASSERT_NO_FATAL_FAILURE(train_on(2, "exact", settings));
-  Words compressed = settings;
-  compressed.emplace_back("train.compress_gradients=true");
-  ASSERT_NO_FATAL_FAILURE(train_on(2, "rounded", compressed));
+  ASSERT_NO_FATAL_FAILURE(
+      train_on(2, "rounded", joined(settings, {"train.compress_gradients=true"})));
   const std::vector<double> exact = losses_of("exact");
   const std::vector<double> rounded = losses_of("rounded");
   ASSERT_EQ(exact.size(), rounded.size());
@@ -91,7 +90,7 @@ TEST_F(DataParallel, CompressedGradientsTrainAsWell) {
 TEST_F(DataParallel, OneRankSpeaksAndWrites) {
   DSF_NEEDS_RANKS();
   const ProgramResult result =
-      run_dsf_on_ranks(3, train("run", {"train.steps=3", "train.log_every=1"}));
+      run_dsf_on_ranks(3, train_shared("run", {"train.steps=3", "train.log_every=1"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("3 ranks, each with 1 thread"));
   EXPECT_EQ(result.err.find("starting at step"), result.err.rfind("starting at step"));
@@ -108,8 +107,8 @@ TEST_F(DataParallel, WrongInputIsToldOnceAndWritesNothing) {
     EXPECT_EQ(result.err.find("error: "), result.err.rfind("error: ")) << result.err;
     EXPECT_FALSE(std::filesystem::exists(directory_ / "run"));
   };
-  told_once(train("run", {"train.batch=2"}), "train.batch = 2: 3 ranks share");
-  told_once(train("run", {"feedback.method=fitted"}), "fits its diagonal on a whole batch");
+  told_once(train_shared("run", {"train.batch=2"}), "train.batch = 2: 3 ranks share");
+  told_once(train_shared("run", {"feedback.method=fitted"}), "fits its diagonal on a whole batch");
   told_once({"train", "--data", path("missing.txt"), "--out", path("run")}, "missing.txt");
 }
 

@@ -24,13 +24,10 @@ class RankFailure : public ParallelRuns {
  protected:
   /// A run on three ranks that would go on for hours, and has saved a checkpoint.
   void start(const std::string& run) {
-    Words command = {dsf_program()};
-    for (std::string& word :
-         train(run, {"train.steps=100000000", "train.eval_every=1000000",
-                     "train.checkpoint_every=20", "train.log_every=1000",
-                     "train.watchdog_seconds=" + std::to_string(kWatchdogSeconds)})) {
-      command.push_back(std::move(word));
-    }
+    const Words for_hours = {"train.steps=100000000", "train.eval_every=1000000",
+                             "train.checkpoint_every=20", "train.log_every=1000",
+                             "train.watchdog_seconds=" + std::to_string(kWatchdogSeconds)};
+    const Words command = joined({dsf_program()}, train_shared(run, for_hours));
     mpirun_ = start_program(on_ranks(3, command), path(run + ".log"));
     const auto checkpoint = directory_ / run / "checkpoints" / "last";
     constexpr int kTries = 1200;
@@ -47,8 +44,7 @@ class RankFailure : public ParallelRuns {
   std::string errors(const std::string& run) const { return slurp(path(run + ".log.err")); }
 
   void expect_usable(const std::string& run) const {
-    const ProgramResult result = run_dsf({"eval", path(run), "--checkpoint", "last"});
-    EXPECT_EQ(result.exit_code, 0) << result.err;
+    run_ok({"eval", path(run), "--checkpoint", "last"});
   }
 
   /// Signals `rank`; the job must end by itself, not with 0, with a message that has `message` in

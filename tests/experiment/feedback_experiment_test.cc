@@ -29,9 +29,7 @@ TEST(FeedbackExperiment, HasEveryCellAndMethodInBothScales) {
     std::set<std::string> names;
     for (const PaperModel& model : feedback_experiment(scale, "wikitext").models) {
       EXPECT_TRUE(names.insert(model.name).second) << model.name << " names two models";
-      std::vector<Assignment> assignments;
-      for (const std::string& text : model.settings) assignments.push_back(parse_assignment(text));
-      const RunConfig config = with_assignments(RunConfig(), assignments);
+      const RunConfig config = with_assignments(RunConfig(), parse_assignments(model.settings));
       cells.insert(config.model.mixer);
       for (const std::string& method : model.methods) {
         FeedbackConfig feedback;
@@ -58,13 +56,10 @@ class TinyFeedbackGrid : public ::testing::Test {
     reproduction_.experiment.models.resize(1);
     reproduction_.experiment.models[0].methods = {"bptt", "ft", "adaptive"};
     reproduction_.out = directory_ / "grid";
-    for (const std::string& setting :
-         {"data.corpus=" + directory_.write("text.txt", small_text(120)).string(),
-          std::string("model.hidden=8"), std::string("train.steps=4"),
-          std::string("train.eval_every=2"), std::string("train.batch=4"),
-          std::string("data.context=8"), std::string("train.threads=1")}) {
-      reproduction_.assignments.push_back(parse_assignment(setting));
-    }
+    reproduction_.assignments =
+        parse_assignments({"data.corpus=" + directory_.write("text.txt", small_text(120)).string(),
+                           "model.hidden=8", "train.steps=4", "train.eval_every=2", "train.batch=4",
+                           "data.context=8", "train.threads=1"});
   }
 
   const PaperModel& model() const { return reproduction_.experiment.models[0]; }

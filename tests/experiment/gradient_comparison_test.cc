@@ -27,15 +27,11 @@ TEST(GradientAgreement, IsCosineAndRatioOfNorms) {
 class GradientComparison : public ::testing::TestWithParam<const char*> {
  protected:
   std::vector<MethodAgreement> compare(std::vector<std::string> methods) {
-    std::vector<Assignment> assignments;
-    for (const std::string& text :
-         {"data.corpus=" + corpus_.string(), std::string("data.batching=") + GetParam(),
-          std::string("data.context=6"), std::string("model.hidden=12"),
-          std::string("model.layers=2"), std::string("train.batch=8"),
-          std::string("train.precision=f32")}) {
-      assignments.push_back(parse_assignment(text));
-    }
-    const RunConfig config = with_assignments(RunConfig(), assignments);
+    const RunConfig config = with_assignments(
+        RunConfig(), parse_assignments({"data.corpus=" + corpus_.string(),
+                                        std::string("data.batching=") + GetParam(),
+                                        "data.context=6", "model.hidden=12", "model.layers=2",
+                                        "train.batch=8", "train.precision=f32"}));
     const Dataset data = load_dataset(config.data, 1);
     const LanguageModel model(config.model, config.feedback, data.tokenizer->vocab_size(), 1);
     GradientComparisonOptions options;

@@ -14,15 +14,14 @@ namespace {
 class GradientLags : public ::testing::Test {
  protected:
   RunConfig config(const std::vector<std::string>& more) const {
-    std::vector<Assignment> assignments;
-    for (const std::string& text :
-         {"data.corpus=" + corpus_.string(), std::string("data.context=6"),
-          std::string("model.hidden=12"), std::string("model.layers=2"),
-          std::string("train.batch=8"), std::string("train.precision=f32")}) {
-      assignments.push_back(parse_assignment(text));
-    }
-    for (const std::string& text : more) assignments.push_back(parse_assignment(text));
-    return with_assignments(RunConfig(), assignments);
+    std::vector<std::string> settings = {"data.corpus=" + corpus_.string(),
+                                         "data.context=6",
+                                         "model.hidden=12",
+                                         "model.layers=2",
+                                         "train.batch=8",
+                                         "train.precision=f32"};
+    settings.insert(settings.end(), more.begin(), more.end());
+    return with_assignments(RunConfig(), parse_assignments(settings));
   }
 
   std::vector<MethodLags> compare(const RunConfig& config, std::vector<std::string> methods) const {

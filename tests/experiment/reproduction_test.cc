@@ -22,11 +22,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 RunConfig config_of(const PaperModel& model) {
-  std::vector<Assignment> assignments;
-  for (const std::string& setting : model.settings) {
-    assignments.push_back(parse_assignment(setting));
-  }
-  return with_assignments(RunConfig(), assignments);
+  return with_assignments(RunConfig(), parse_assignments(model.settings));
 }
 
 // At full scale a model of an experiment is the one its file in configs/ describes.
@@ -84,13 +80,10 @@ class TinyGrid : public ::testing::Test {
     reproduction_.experiment = paper_experiment("depth", Scale::quick);
     reproduction_.experiment.models.resize(2);
     reproduction_.out = directory_ / "grid";
-    for (const std::string& setting :
-         {"data.corpus=" + directory_.write("text.txt", small_text(120)).string(),
-          std::string("data.vocab=0"), std::string("model.hidden=8"), std::string("train.steps=4"),
-          std::string("train.eval_every=2"), std::string("train.batch=4"),
-          std::string("data.context=8"), std::string("train.threads=1")}) {
-      reproduction_.assignments.push_back(parse_assignment(setting));
-    }
+    reproduction_.assignments =
+        parse_assignments({"data.corpus=" + directory_.write("text.txt", small_text(120)).string(),
+                           "data.vocab=0", "model.hidden=8", "train.steps=4", "train.eval_every=2",
+                           "train.batch=4", "data.context=8", "train.threads=1"});
   }
 
   static int never() { return 0; }

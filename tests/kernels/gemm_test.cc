@@ -246,15 +246,6 @@ TEST(Gemm, ReadsRowSlicesOfALargerProductAlike) {
   sliced.expect_correct();
 }
 
-TEST(PackedWeights, KnowTheirShapeAndPrecision) {
-  const RandomMatrix source(4, 6, 1);
-  PackedWeights weights;
-  weights.pack(source.view(), Op::transpose, Precision::bf16);
-  EXPECT_EQ(weights.rows(), 6);
-  EXPECT_EQ(weights.cols(), 4);
-  EXPECT_EQ(weights.precision(), Precision::bf16);
-}
-
 TEST(PackedWeights, PackingAgainTakesTheNewValuesAndShape) {
   PackedWeights weights;
   for (const Shape shape : {Shape{9, 40, 30}, Shape{9, 20, 50}, Shape{9, 60, 10}}) {

@@ -9,7 +9,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +19,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tests/support/temp_directory.h"
 
 namespace {
 
@@ -205,22 +206,15 @@ TEST(Layering, WrongIncludesGetAnObjection) {
 }
 
 TEST(Layering, BadTreeIsReportedByFileAndLine) {
-  const fs::path root =
-      fs::path(::testing::TempDir()) / ("dsf_layering_" + std::to_string(getpid()));
-  fs::remove_all(root);
-  const auto write = [&root](const std::string& file, const std::string& text) {
-    fs::create_directories((root / file).parent_path());
-    std::ofstream(root / file) << text;
-  };
-  write("dsf/cells/gru.h", "#pragma once\n");
-  write("dsf/cells/gru.cc", "#include \"gru.h\"\n#include \"dsf/base/view.h\"\n");
-  write("dsf/kernels/scan.cc", "// scan\n  #  include  \"dsf/cells/gru.h\"  // no\n");
-  write("dsf/train/trainer.h", "#pragma once\n#include <vector>\n\n#include <mpi.h>\n");
-  write("dsf/train/notes.md", "#include \"apps/dsf/cmd_train.h\"\n");
-  EXPECT_THAT(check_tree(root),
+  const dsf::TempDirectory tree;
+  tree.write("dsf/cells/gru.h", "#pragma once\n");
+  tree.write("dsf/cells/gru.cc", "#include \"gru.h\"\n#include \"dsf/base/view.h\"\n");
+  tree.write("dsf/kernels/scan.cc", "// scan\n  #  include  \"dsf/cells/gru.h\"  // no\n");
+  tree.write("dsf/train/trainer.h", "#pragma once\n#include <vector>\n\n#include <mpi.h>\n");
+  tree.write("dsf/train/notes.md", "#include \"apps/dsf/cmd_train.h\"\n");
+  EXPECT_THAT(check_tree(tree.path()),
               ElementsAre(HasSubstr("dsf/kernels/scan.cc:2: dsf/cells/gru.h: kernels may not"),
                           HasSubstr("dsf/train/trainer.h:4: mpi.h: only dsf/dist")));
-  fs::remove_all(root);
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ using reference::Grid;
 using reference::LayerSpec;
 using reference::Parameters;
 using reference::Stack;
-using test::CellCase;
-using test::feedback_of;
+using testing::CellCase;
+using testing::feedback_of;
 
 class RecurrentLayerCells : public ::testing::TestWithParam<CellCase> {
  protected:
@@ -24,7 +24,7 @@ class RecurrentLayerCells : public ::testing::TestWithParam<CellCase> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Cells, RecurrentLayerCells, ::testing::ValuesIn(test::kAllCells),
+INSTANTIATE_TEST_SUITE_P(Cells, RecurrentLayerCells, ::testing::ValuesIn(testing::kAllCells),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
 const PackedLayout kPacked({70, 70, 69, 33, 8, 1});
@@ -35,9 +35,9 @@ TEST_P(RecurrentLayerCells, ZeroDiagonalEqualsFullTruncationToTheBit) {
     Stack s = stack(19, layout);
     for (auto& a : s.diagonals) std::fill(a.begin(), a.end(), 0.0);
     for (const Precision precision : {Precision::f32, Precision::bf16}) {
-      const std::vector<double> ft = test::run_fast(s, feedback_of("ft"), precision).flat();
+      const std::vector<double> ft = testing::run_fast(s, feedback_of("ft"), precision).flat();
       for (const char* scan : {"auto", "fused", "serial", "blocked"}) {
-        EXPECT_EQ(test::run_fast(s, feedback_of("dsf", scan), precision).flat(), ft) << scan;
+        EXPECT_EQ(testing::run_fast(s, feedback_of("dsf", scan), precision).flat(), ft) << scan;
       }
     }
   }
@@ -48,7 +48,7 @@ void expect_threads_change_nothing(const Stack& s, const FeedbackConfig& feedbac
   SCOPED_TRACE(feedback.method + " " + feedback.scan);
   const auto run_with = [&](int threads) {
     const testing::ThreadGuard set(threads);
-    return test::run_fast(s, feedback, precision).flat();
+    return testing::run_fast(s, feedback, precision).flat();
   };
   const std::vector<double> one = run_with(1);
   EXPECT_EQ(run_with(2), one);
@@ -91,9 +91,9 @@ TEST_P(RecurrentLayerCells, RebuiltGatesGiveTheSameGradients) {
     const Stack s = stack(37, layout);
     for (const char* method : {"bptt", "ft", "dsf", "gated", "iterated:2", "fitted"}) {
       SCOPED_TRACE(method);
-      const auto kept = test::run_fast(s, feedback_of(method));
-      test::FastStack rebuilding(s, feedback_of(method), Precision::f32,
-                                 std::make_shared<CellWork>());
+      const auto kept = testing::run_fast(s, feedback_of(method));
+      testing::FastStack rebuilding(s, feedback_of(method), Precision::f32,
+                                    std::make_shared<CellWork>());
       const auto rebuilt = rebuilding.run();
       EXPECT_LT(reference::relative_error(rebuilt.gradients.dx, kept.gradients.dx), 1e-5);
       for (std::size_t l = 0; l < 2; ++l) {
@@ -116,8 +116,8 @@ TEST_P(RecurrentLayerCells, Bf16StaysWithinItsRounding) {
   constexpr double kTolerance = 8.0 / 512.0;
   for (const char* method : {"bptt", "ft", "dsf", "gated", "iterated:2"}) {
     SCOPED_TRACE(method);
-    const auto exact = test::run_fast(s, feedback_of(method), Precision::f32);
-    const auto rounded = test::run_fast(s, feedback_of(method), Precision::bf16);
+    const auto exact = testing::run_fast(s, feedback_of(method), Precision::f32);
+    const auto rounded = testing::run_fast(s, feedback_of(method), Precision::bf16);
     EXPECT_LT(reference::relative_error(rounded.y, exact.y), kTolerance);
     EXPECT_GT(reference::relative_error(rounded.y, exact.y), 1e-5) << "is it bf16 at all?";
     for (std::size_t l = 0; l < 2; ++l) {

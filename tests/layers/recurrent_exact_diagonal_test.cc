@@ -13,7 +13,7 @@ namespace {
 using reference::Grid;
 using reference::Parameters;
 using reference::Stack;
-using test::feedback_of;
+using testing::feedback_of;
 
 const PackedLayout kLayout({35, 34, 34, 12, 3, 3, 1});
 constexpr dim_t kHidden = 11;
@@ -23,11 +23,11 @@ constexpr dim_t kHidden = 11;
 constexpr double kTolerance = 50 * 6e-8;
 
 void expect_dsf_equals_bptt(const Stack& stack) {
-  const auto bptt = test::run_fast(stack, feedback_of("bptt")).gradients;
-  const auto ft = test::run_fast(stack, feedback_of("ft")).gradients;
+  const auto bptt = testing::run_fast(stack, feedback_of("bptt")).gradients;
+  const auto ft = testing::run_fast(stack, feedback_of("ft")).gradients;
   for (const char* scan : {"fused", "serial", "blocked", "fft"}) {
     SCOPED_TRACE(scan);
-    const auto dsf = test::run_fast(stack, feedback_of("dsf", scan)).gradients;
+    const auto dsf = testing::run_fast(stack, feedback_of("dsf", scan)).gradients;
     for (std::size_t k = 0; k < 4; ++k) {
       SCOPED_TRACE(reference::kParameterNames[k]);
       EXPECT_LT(reference::relative_error(dsf.parameters[0][k], bptt.parameters[0][k]), kTolerance);
@@ -54,9 +54,9 @@ TEST(ExactDiagonal, RnnAtRestWithDiagonalU) {
   for (dim_t j = 0; j < kHidden; ++j) {
     s.parameters[0][1](j, j) = s.diagonals[0][static_cast<std::size_t>(j)];
   }
-  const auto bptt = test::run_fast(s, feedback_of("bptt")).gradients;
-  const auto dsf = test::run_fast(s, feedback_of("dsf")).gradients;
-  const auto ft = test::run_fast(s, feedback_of("ft")).gradients;
+  const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
+  const auto dsf = testing::run_fast(s, feedback_of("dsf")).gradients;
+  const auto ft = testing::run_fast(s, feedback_of("ft")).gradients;
   for (const std::size_t k : {std::size_t{0}, std::size_t{2}, std::size_t{3}}) {
     EXPECT_LT(reference::relative_error(dsf.parameters[0][k], bptt.parameters[0][k]), kTolerance);
     EXPECT_GT(reference::relative_error(ft.parameters[0][k], bptt.parameters[0][k]), 1e-2);
@@ -112,9 +112,9 @@ TEST(ExactDiagonal, LstmWithClosedOutputGate) {
   auto& [W, U, b_ih, b_hh] = s.parameters[0];
   set_rows(W, 3 * kHidden, kHidden, 0.0);  // o is the fourth gate
   for (dim_t j = 3 * kHidden; j < 4 * kHidden; ++j) b_ih(0, j) = -200.0;
-  const auto bptt = test::run_fast(s, feedback_of("bptt")).gradients;
-  const auto dsf = test::run_fast(s, feedback_of("dsf")).gradients;
-  const auto ft = test::run_fast(s, feedback_of("ft")).gradients;
+  const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
+  const auto dsf = testing::run_fast(s, feedback_of("dsf")).gradients;
+  const auto ft = testing::run_fast(s, feedback_of("ft")).gradients;
   for (const std::size_t k : {std::size_t{0}, std::size_t{2}, std::size_t{3}}) {
     EXPECT_LT(reference::relative_error(dsf.parameters[0][k], bptt.parameters[0][k]), kTolerance);
     EXPECT_GT(reference::relative_error(ft.parameters[0][k], bptt.parameters[0][k]), 1e-2);
@@ -131,11 +131,11 @@ TEST(ExactDiagonal, LstmWhoseErrorsReachTheCellAlone) {
 }
 
 // With diagonal recurrent matrices no unit acts on another: J is the own path, at any gates.
-class ExactOwnPath : public ::testing::TestWithParam<test::CellCase> {};
-INSTANTIATE_TEST_SUITE_P(Cells, ExactOwnPath, ::testing::ValuesIn(test::kAllCells),
+class ExactOwnPath : public ::testing::TestWithParam<testing::CellCase> {};
+INSTANTIATE_TEST_SUITE_P(Cells, ExactOwnPath, ::testing::ValuesIn(testing::kAllCells),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
-Stack with_diagonal_recurrence(const test::CellCase& cell) {
+Stack with_diagonal_recurrence(const testing::CellCase& cell) {
   Stack s = reference::random_stack(cell.kind, cell.reset, 1, kHidden, kLayout, 24);
   Grid<double>& U = s.parameters[0][1];
   for (dim_t i = 0; i < U.rows; ++i) {
@@ -145,9 +145,9 @@ Stack with_diagonal_recurrence(const test::CellCase& cell) {
 }
 
 void expect_equals_bptt(const Stack& s, const char* method) {
-  const auto bptt = test::run_fast(s, feedback_of("bptt")).gradients;
-  const auto ft = test::run_fast(s, feedback_of("ft")).gradients;
-  const auto gated = test::run_fast(s, feedback_of(method)).gradients;
+  const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
+  const auto ft = testing::run_fast(s, feedback_of("ft")).gradients;
+  const auto gated = testing::run_fast(s, feedback_of(method)).gradients;
   for (std::size_t k = 0; k < 4; ++k) {
     SCOPED_TRACE(reference::kParameterNames[k]);
     EXPECT_LT(reference::relative_error(gated.parameters[0][k], bptt.parameters[0][k]), kTolerance);
@@ -161,14 +161,14 @@ TEST_P(ExactOwnPath, GatedDiagonalIsBpttWhereUIsDiagonal) {
 }
 
 TEST(ExactOwnPathRnn, GatedIsBpttWhereUIsDiagonal) {
-  expect_equals_bptt(with_diagonal_recurrence(test::kAllCells[0]), "gated");
+  expect_equals_bptt(with_diagonal_recurrence(testing::kAllCells[0]), "gated");
 }
 
 // Without U all that is left goes around it; in the rnn nothing would.
-class ExactGatePath : public ::testing::TestWithParam<test::CellCase> {};
+class ExactGatePath : public ::testing::TestWithParam<testing::CellCase> {};
 INSTANTIATE_TEST_SUITE_P(Cells, ExactGatePath,
-                         ::testing::Values(test::kAllCells[1], test::kAllCells[2],
-                                           test::kAllCells[3]),
+                         ::testing::Values(testing::kAllCells[1], testing::kAllCells[2],
+                                           testing::kAllCells[3]),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
 TEST_P(ExactGatePath, GatedIsBpttWithoutU) {

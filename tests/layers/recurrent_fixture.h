@@ -9,7 +9,7 @@
 #include "dsf/layers/recurrent.h"
 #include "tests/reference/stack.h"
 
-namespace dsf::test {
+namespace dsf::testing {
 
 struct CellCase {
   CellKind kind;
@@ -157,4 +157,4 @@ inline FastResult run_fast(const reference::Stack& stack, const FeedbackConfig& 
   return FastStack(stack, feedback, precision).run();
 }
 
-}  // namespace dsf::test
+}  // namespace dsf::testing

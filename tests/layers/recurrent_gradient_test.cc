@@ -18,9 +18,9 @@ using reference::Grid;
 using reference::Method;
 using reference::Parameters;
 using reference::Stack;
-using test::CellCase;
-using test::FastResult;
-using test::feedback_of;
+using testing::CellCase;
+using testing::FastResult;
+using testing::feedback_of;
 
 // Sequences of length 5, 5, 3, 2, 1, 1.
 const PackedLayout kShort({6, 4, 3, 2, 2});
@@ -39,7 +39,7 @@ class RecurrentGradient : public ::testing::TestWithParam<std::tuple<CellCase, d
 };
 
 INSTANTIATE_TEST_SUITE_P(Cells, RecurrentGradient,
-                         ::testing::Combine(::testing::ValuesIn(test::kAllCells),
+                         ::testing::Combine(::testing::ValuesIn(testing::kAllCells),
                                             ::testing::Values(1, 3)),
                          [](const auto& suite) {
                            return name_of(std::get<0>(suite.param), std::get<1>(suite.param));
@@ -97,13 +97,13 @@ void expect_close(const FastResult& fast, const reference::StackGradients& slow,
 TEST_P(RecurrentGradient, EveryFeedbackEqualsTheSlowReference) {
   const Stack s = stack(std::get<1>(GetParam()) == 1 ? 11 : 9, PackedLayout({33, 33, 9, 2}));
   const auto bptt = reference::stack_backward(s, Method::bptt);
-  expect_close(test::run_fast(s, feedback_of("bptt")), bptt, kFloatTolerance);
+  expect_close(testing::run_fast(s, feedback_of("bptt")), bptt, kFloatTolerance);
   const auto ft = reference::stack_backward(s, Method::ft);
-  expect_close(test::run_fast(s, feedback_of("ft")), ft, kFloatTolerance);
+  expect_close(testing::run_fast(s, feedback_of("ft")), ft, kFloatTolerance);
   const auto dsf = reference::stack_backward(s, Method::dsf);
   for (const char* scan : {"auto", "fused", "serial", "blocked", "fft"}) {
     SCOPED_TRACE(scan);
-    expect_close(test::run_fast(s, feedback_of("dsf", scan)), dsf, kFloatTolerance);
+    expect_close(testing::run_fast(s, feedback_of("dsf", scan)), dsf, kFloatTolerance);
   }
 }
 
@@ -115,7 +115,7 @@ TEST_P(RecurrentGradient, ScansOfLongSequencesEqualTheSlowReference) {
     const auto dsf = reference::stack_backward(s, Method::dsf);
     for (const char* scan : {"auto", "fused", "serial", "blocked", "fft"}) {
       SCOPED_TRACE(scan);
-      expect_close(test::run_fast(s, feedback_of("dsf", scan)), dsf, kFloatTolerance);
+      expect_close(testing::run_fast(s, feedback_of("dsf", scan)), dsf, kFloatTolerance);
     }
   }
 }
@@ -124,13 +124,13 @@ TEST_P(RecurrentGradient, OneStepAndOneSequenceEqualTheSlowReference) {
   for (const PackedLayout& layout : {PackedLayout::uniform(1, 3), PackedLayout::uniform(6, 1)}) {
     SCOPED_TRACE(layout.steps());
     const Stack s = stack(9, layout);
-    expect_close(test::run_fast(s, feedback_of("bptt")), reference::stack_backward(s, Method::bptt),
-                 kFloatTolerance);
-    expect_close(test::run_fast(s, feedback_of("dsf")), reference::stack_backward(s, Method::dsf),
-                 kFloatTolerance);
-    expect_close(test::run_fast(s, feedback_of("gated")),
+    expect_close(testing::run_fast(s, feedback_of("bptt")),
+                 reference::stack_backward(s, Method::bptt), kFloatTolerance);
+    expect_close(testing::run_fast(s, feedback_of("dsf")),
+                 reference::stack_backward(s, Method::dsf), kFloatTolerance);
+    expect_close(testing::run_fast(s, feedback_of("gated")),
                  reference::stack_backward(s, Method::gated), kFloatTolerance);
-    expect_close(test::run_fast(s, feedback_of("iterated:2")),
+    expect_close(testing::run_fast(s, feedback_of("iterated:2")),
                  reference::stack_backward_iterated(s, 2), kFloatTolerance);
   }
 }
@@ -139,9 +139,9 @@ TEST_P(RecurrentGradient, OneStepAndOneSequenceEqualTheSlowReference) {
 TEST_P(RecurrentGradient, OwnPathsEqualTheSlowReference) {
   for (const PackedLayout& layout : {PackedLayout({9, 9, 4, 1}), PackedLayout::uniform(4, 3)}) {
     const Stack s = stack(9, layout);
-    expect_close(test::run_fast(s, feedback_of("gated")),
+    expect_close(testing::run_fast(s, feedback_of("gated")),
                  reference::stack_backward(s, Method::gated), kFloatTolerance);
-    expect_close(test::run_fast(s, feedback_of("gated:diagonal")),
+    expect_close(testing::run_fast(s, feedback_of("gated:diagonal")),
                  reference::stack_backward(s, Method::gated_diagonal), kFloatTolerance);
   }
 }
@@ -151,7 +151,7 @@ TEST_P(RecurrentGradient, CorrectionsEqualTheSlowReference) {
     const Stack s = stack(9, layout);
     for (const dim_t k : {0, 1, 2}) {
       SCOPED_TRACE(k);
-      expect_close(test::run_fast(s, feedback_of("iterated:" + std::to_string(k))),
+      expect_close(testing::run_fast(s, feedback_of("iterated:" + std::to_string(k))),
                    reference::stack_backward_iterated(s, k), kFloatTolerance);
     }
   }
@@ -162,36 +162,36 @@ TEST_P(RecurrentGradient, EnoughCorrectionsAreBptt) {
   for (const PackedLayout& layout :
        {PackedLayout({40, 33, 9, 9, 2}), PackedLayout::uniform(5, 3)}) {
     const Stack s = stack(19, layout);
-    const auto bptt = test::run_fast(s, feedback_of("bptt")).gradients;
-    expect_close(test::run_fast(s, feedback_of("iterated:4")), bptt, kFloatTolerance);
-    expect_close(test::run_fast(s, feedback_of("iterated:100")), bptt, kFloatTolerance);
-    EXPECT_GT(reference::relative_error(test::run_fast(s, feedback_of("iterated:1")).gradients.dx,
-                                        bptt.dx),
+    const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
+    expect_close(testing::run_fast(s, feedback_of("iterated:4")), bptt, kFloatTolerance);
+    expect_close(testing::run_fast(s, feedback_of("iterated:100")), bptt, kFloatTolerance);
+    EXPECT_GT(reference::relative_error(
+                  testing::run_fast(s, feedback_of("iterated:1")).gradients.dx, bptt.dx),
               kFloatTolerance);
   }
 }
 
 TEST_P(RecurrentGradient, NoCorrectionIsGatedToTheBit) {
   const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
-  EXPECT_EQ(test::run_fast(s, feedback_of("iterated:0")).flat(),
-            test::run_fast(s, feedback_of("gated")).flat());
+  EXPECT_EQ(testing::run_fast(s, feedback_of("iterated:0")).flat(),
+            testing::run_fast(s, feedback_of("gated")).flat());
 }
 
 // The batches that a fitted diagonal is fitted on go back exactly.
 TEST_P(RecurrentGradient, FirstBatchOfFittedIsBpttToTheBit) {
   const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
-  const std::vector<double> bptt = test::run_fast(s, feedback_of("bptt")).flat();
+  const std::vector<double> bptt = testing::run_fast(s, feedback_of("bptt")).flat();
   for (const char* method : {"fitted", "adaptive", "learned"}) {
-    EXPECT_EQ(test::run_fast(s, feedback_of(method)).flat(), bptt) << method;
+    EXPECT_EQ(testing::run_fast(s, feedback_of(method)).flat(), bptt) << method;
   }
 }
 
 // The same with all sequences equally long, where no previous states are gathered.
 TEST_P(RecurrentGradient, EqualLengthsEqualTheSlowReference) {
   const Stack s = stack(9, PackedLayout::uniform(4, 3));
-  expect_close(test::run_fast(s, feedback_of("bptt")), reference::stack_backward(s, Method::bptt),
-               kFloatTolerance);
-  expect_close(test::run_fast(s, feedback_of("dsf")), reference::stack_backward(s, Method::dsf),
+  expect_close(testing::run_fast(s, feedback_of("bptt")),
+               reference::stack_backward(s, Method::bptt), kFloatTolerance);
+  expect_close(testing::run_fast(s, feedback_of("dsf")), reference::stack_backward(s, Method::dsf),
                kFloatTolerance);
 }
 
@@ -213,7 +213,7 @@ double dot(const std::vector<Parameters<double>>& a, const std::vector<Parameter
 // five times that is the bound. Three slices, sizes that are no multiple of anything.
 TEST_P(RecurrentGradient, BpttOfALargeStackEqualsDerivativesAlongDirections) {
   const Stack s = stack(70, PackedLayout({67, 67, 66, 40, 33, 32, 31, 1}));
-  const auto gradient = test::run_fast(s, feedback_of("bptt")).gradients.parameters;
+  const auto gradient = testing::run_fast(s, feedback_of("bptt")).gradients.parameters;
   Rng rng(4);
   for (std::size_t l = 0; l < gradient.size(); ++l) {
     for (std::size_t k = 0; k < 4; ++k) {
@@ -243,8 +243,8 @@ TEST_P(RecurrentGradient, TapeIsReusable) {
   small.parameters = large.parameters;
   small.diagonals = large.diagonals;
   for (const char* method : {"bptt", "ft", "dsf", "gated", "gated:diagonal", "iterated:2"}) {
-    const std::vector<double> fresh = test::run_fast(small, feedback_of(method)).flat();
-    test::FastStack fast(large, feedback_of(method), Precision::f32);
+    const std::vector<double> fresh = testing::run_fast(small, feedback_of(method)).flat();
+    testing::FastStack fast(large, feedback_of(method), Precision::f32);
     fast.run();
     EXPECT_EQ(fast.run(small).flat(), fresh) << method;
   }

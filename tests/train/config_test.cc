@@ -17,9 +17,7 @@ RunConfig parse(const std::string& text) {
 }
 
 RunConfig with_sets(const std::vector<std::string>& sets) {
-  std::vector<Assignment> assignments;
-  for (const std::string& text : sets) assignments.push_back(parse_assignment(text));
-  return with_assignments(RunConfig(), assignments);
+  return with_assignments(RunConfig(), parse_assignments(sets));
 }
 
 template <typename Call>
@@ -180,14 +178,14 @@ TEST(ConfigResume, ContradictionOfAFixedKeyNamesBothValues) {
 TEST(ConfigResume, RepeatingTheRunsValuesIsFine) {
   const RunConfig run = with_sets({"model.hidden=64", "train.precision=f32"});
   EXPECT_NO_THROW(with_resumed_assignments(
-      run, {parse_assignment("model.hidden=64"), parse_assignment("train.precision=auto")}));
+      run, parse_assignments({"model.hidden=64", "train.precision=auto"})));
 }
 
 TEST(ConfigResume, LengthThreadsAndReportingMayChange) {
   const RunConfig run = with_sets({"train.steps=10", "train.threads=1"});
-  const RunConfig more = with_resumed_assignments(
-      run, {parse_assignment("train.steps=20"), parse_assignment("train.threads=2"),
-            parse_assignment("train.log_every=5"), parse_assignment("train.eval_every=7")});
+  const RunConfig more =
+      with_resumed_assignments(run, parse_assignments({"train.steps=20", "train.threads=2",
+                                                       "train.log_every=5", "train.eval_every=7"}));
   EXPECT_EQ(more.train.steps, 20);
   EXPECT_EQ(more.train.threads, 2);
   EXPECT_EQ(fixed_part_hash(more), fixed_part_hash(run));

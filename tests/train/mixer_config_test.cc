@@ -9,9 +9,7 @@ namespace dsf {
 namespace {
 
 RunConfig with(const std::vector<std::string>& sets) {
-  std::vector<Assignment> assignments;
-  for (const std::string& text : sets) assignments.push_back(parse_assignment(text));
-  return with_assignments(RunConfig(), assignments);
+  return with_assignments(RunConfig(), parse_assignments(sets));
 }
 
 TEST(MixerConfig, EveryMixerFitsEveryBlock) {

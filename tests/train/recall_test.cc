@@ -15,13 +15,10 @@ double recall_learned(const std::string& method) {
   const TempDirectory directory;
   RunRequest request;
   request.out = directory / method;
-  for (const char* setting :
-       {"data.corpus=synthetic:recall:gap=32", "model.mixer=gru", "model.hidden=64",
-        "train.batch=64", "train.lr=0.005", "train.steps=2000", "train.eval_every=500",
-        "train.precision=f32", "train.seed=1"}) {
-    request.assignments.push_back(parse_assignment(setting));
-  }
-  request.assignments.push_back(parse_assignment("feedback.method", method, "test"));
+  request.assignments = parse_assignments(
+      {"data.corpus=synthetic:recall:gap=32", "model.mixer=gru", "model.hidden=64",
+       "train.batch=64", "train.lr=0.005", "train.steps=2000", "train.eval_every=500",
+       "train.precision=f32", "train.seed=1", "feedback.method=" + method});
   TrainObserver silent;
   const RunSummary summary = run_training(request, silent);
   const RecallBounds bounds = recall_bounds(parse_recall("gap=32"));

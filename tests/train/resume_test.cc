@@ -141,11 +141,10 @@ TEST_F(ResumeFromDisk, OtherTextUnderTheSameNameIsRefused) {
 TEST_F(ResumeFromDisk, MovedTextIsAccepted) {
   small_run(directory_ / "run", settings());
   fs::rename(corpus_, directory_ / "moved.txt");
-  const RunSummary summary =
-      small_run(directory_ / "run",
-                {parse_assignment("data.corpus=" + (directory_ / "moved.txt").string()),
-                 parse_assignment("train.steps=22")},
-                true);
+  const RunSummary summary = small_run(
+      directory_ / "run",
+      parse_assignments({"data.corpus=" + (directory_ / "moved.txt").string(), "train.steps=22"}),
+      true);
   EXPECT_EQ(summary.steps, 22);
 }
 

@@ -28,9 +28,7 @@ inline std::vector<Assignment> small_settings(const std::filesystem::path& corpu
                                   "train.eval_every=8",
                                   "train.precision=f32"};
   all.insert(all.end(), more.begin(), more.end());
-  std::vector<Assignment> assignments;
-  for (const std::string& text : all) assignments.push_back(parse_assignment(text));
-  return assignments;
+  return parse_assignments(all);
 }
 
 /// Trains into `out`; stops with a signal after `stop_at` steps, where that is not 0.

@@ -1,0 +1,30 @@
+#include "apps/dsf/common_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "dsf/kernels/parallel.h"
+
+namespace dsf {
+
+void add_checkpoint_option(CLI::App& command, std::string& checkpoint) {
+  command
+      .add_option("--checkpoint", checkpoint,
+                  "best or last; without it the best or, where that is damaged, the newest that is "
+                  "whole")
+      ->check(CLI::IsMember({"best", "last"}));
+}
+
+void add_threads_option(CLI::App& command, dim_t& threads) {
+  command.add_option("--threads", threads, "0: the CPUs this process may run on")
+      ->check(CLI::Range(0, kMostThreads));
+}
+
+void add_set_option(CLI::App& command, std::vector<std::string>& settings,
+                    const std::string& description) {
+  command.add_option("--set", settings, description)
+      ->option_text("SECTION.KEY=VALUE")
+      ->expected(1)  // a word after it is not its value
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+}  // namespace dsf

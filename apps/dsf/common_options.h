@@ -1,0 +1,23 @@
+#pragma once
+
+// Options that mean the same in several commands.
+
+#include <CLI/App.hpp>
+#include <string>
+#include <vector>
+
+#include "dsf/base/dim.h"
+
+namespace dsf {
+
+/// --checkpoint best|last, for a command that reads a run. `checkpoint` begins as kAnyCheckpoint.
+void add_checkpoint_option(CLI::App& command, std::string& checkpoint);
+
+/// --threads N. 0, where it begins: as many as there are CPUs for this process.
+void add_threads_option(CLI::App& command, dim_t& threads);
+
+/// --set SECTION.KEY=VALUE, as often as needed.
+void add_set_option(CLI::App& command, std::vector<std::string>& settings,
+                    const std::string& description);
+
+}  // namespace dsf

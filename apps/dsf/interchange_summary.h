@@ -1,0 +1,10 @@
+#pragma once
+
+#include "dsf/train/interchange.h"
+
+namespace dsf {
+
+/// The line about the model that dsf export wrote or dsf import read.
+void print_summary(const InterchangeSummary& summary);
+
+}  // namespace dsf
