@@ -138,22 +138,21 @@ void add_bench_command(CLI::App& app) {
   add_list(*command, "--method", bench.methods, "bptt, ft, dsf; not for scan, scale");
   add_list(*command, "--batch", bench.batch,
            "sequences of a batch: step, layer, epoch, scale (of each rank)")
-      ->check(CLI::PositiveNumber);
-  add_list(*command, "--steps", bench.steps, "tokens of a sequence")->check(CLI::PositiveNumber);
-  add_list(*command, "--hidden", bench.hidden, "hidden units: layer, scan")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
+  add_list(*command, "--steps", bench.steps, "tokens of a sequence")->check(whole_number(1));
+  add_list(*command, "--hidden", bench.hidden, "hidden units: layer, scan")->check(whole_number(1));
   command->add_option("--tokens", bench.tokens, "tokens of a batch: scan, length")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command->add_option("--lengths", options->lengths,
                       "epoch: file with the tokens of a sentence on each line");
   command
       ->add_option("--speedup", options->speedup,
                    "scale: model ranks that compute so many times as fast as this one")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->capture_default_str();
   command->add_flag("--profile", bench.profile, "step: every GEMM by itself as well");
   command->add_option("--seconds", bench.seconds, "about how long it may take")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->capture_default_str();
   add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "print one JSON object");

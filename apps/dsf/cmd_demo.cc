@@ -70,7 +70,8 @@ void run_demo(const DemoOptions& options) {
   const Comparison comparison{assignments_of(options, text), {"bptt", "ft", "dsf"}, options.out};
   check_free_for_new_run(options.out, false);
 
-  const InterruptGuard guard;
+  InterruptGuard guard;
+  guard.stop_on_broken_pipe();
   const auto runs = run_comparison(comparison, InterruptGuard::signal_seen);
   fmt::print("\n{}\n", comparison_table(runs).to_text());
   const auto stem = std::filesystem::path(options.out) / "comparison";

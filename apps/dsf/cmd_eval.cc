@@ -14,6 +14,7 @@
 #include "dsf/base/utf8.h"
 #include "dsf/data/text_file.h"
 #include "dsf/train/evaluation.h"
+#include "dsf/train/long_lines.h"
 #include "dsf/train/progress.h"
 #include "dsf/train/stored_model.h"
 
@@ -74,7 +75,7 @@ Split load_split(const EvalOptions& options, const StoredModel& stored) {
     return make_split(*stored.tokenizer,
                       bytes ? read_corpus_file(options.text) : read_text_file(options.text));
   }
-  return load_dataset_of(options.run, stored.config).split(options.split);
+  return load_dataset_of(options.run, stored).split(options.split);
 }
 
 /// `token` as a field of a CSV file; a byte that is no text by itself as \xNN.
@@ -124,6 +125,7 @@ void run_eval(const EvalOptions& options) {
     stored.config.train.batch = 1;
   }
   const Split split = load_split(options, stored);
+  warn_of_long_lines(split, stored.config, subject(options));
   const LossSum sum =
       options.per_token.empty()
           ? evaluate_split(split, stored.config, stored.tokenizer->bos(), *stored.model)
@@ -155,7 +157,7 @@ void add_eval_command(CLI::App& app) {
                     "one state carried through the whole text, instead of zero at each sequence");
   command
       ->add_option("--per-token", options->per_token,
-                   "write the loss of every token, in the text's order")
+                   "write the loss of every token that is evaluated, in the text's order")
       ->option_text("CSV");
   command->add_flag("--force", options->force, "replace the file of --per-token");
   add_threads_option(*command, options->threads);

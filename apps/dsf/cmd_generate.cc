@@ -165,7 +165,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--prompt", options->prompt, "text to go on from; -: standard input")
       ->option_text("TEXT");
   command->add_option("--tokens", options->tokens, "how many to generate (interactive: at most)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->capture_default_str();
   command
       ->add_option("--temperature", options->sampling.temperature,
@@ -182,7 +182,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--seed", options->seed, "the same seed gives the same text")
       ->capture_default_str();
   command->add_option("--count", options->count, "texts from the same prompt")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   add_checkpoint_option(*command, options->checkpoint);
   add_threads_option(*command, options->threads);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/common_options.h"
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
 #include "dsf/experiment/gradient_course.h"
@@ -49,7 +50,7 @@ Subject open_run(const GradientOptions& options) {
   if (options.steps > 0) throw UsageError("--steps trains a configuration; a run is trained");
   StoredModel stored = open_stored_model(options.source, options.checkpoint, options.threads);
   if (!options.data.empty()) stored.config.data.corpus = options.data;
-  Dataset data = load_dataset_of(options.source, stored.config);
+  Dataset data = load_dataset_of(options.source, stored);
   return {stored.config, std::move(data), std::move(stored.model), stored.step};
 }
 
@@ -222,7 +223,7 @@ void add_gradient_command(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--batches", options->course.comparison.batches, "batches to take the mean over")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   command->add_option("--split", options->course.comparison.split, "train, valid or test")
       ->check(CLI::IsMember({"train", "valid", "test"}))
@@ -231,22 +232,18 @@ void add_gradient_command(CLI::App& app) {
       ->check(CLI::IsMember({"best", "last"}))
       ->capture_default_str();
   command->add_option("--data", options->data, "the corpus, where the configuration names another");
-  command->add_option("--set", options->sets, "section.key=value, for a configuration")
-      ->option_text("SECTION.KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_set_option(*command, options->sets, "of a configuration: another value");
   command->add_flag("--lags", options->course.lags, "also by the number of steps back in time");
   command
       ->add_option("--steps", options->steps,
                    "of a configuration: train so many steps and compare on the way")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
   command->add_option("--every", options->every, "with --steps: steps between comparisons")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   command->add_option("--out", options->out,
                       "directory for figures: cosine against cost, over lags, along training");
-  command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
-      ->check(CLI::Range(0, kMostThreads));
+  add_threads_option(*command, options->threads);
   command->add_flag("--force", options->force, "replace the figures in --out");
   command->add_flag("--json", options->json, "print one JSON object");
   command->callback([options] { run_gradient(*options); });

@@ -64,7 +64,7 @@ void run_info(const InfoOptions& options) {
   resolve(config);
   apply_threads(config.train);
   nlohmann::ordered_json json = machine_json(config);
-  if (options.config.has_file()) {
+  if (!assignments.empty()) {
     const ModelInfo model = model_info(config);
     json["mixer"] = config.model.mixer;
     json["hidden"] = config.model.hidden;
@@ -92,7 +92,8 @@ void run_info(const InfoOptions& options) {
 void add_info_command(CLI::App& app) {
   const auto options = std::make_shared<InfoOptions>();  // shared with the callback below
   CLI::App* command = app.add_subcommand(
-      "info", "version, CPU, threads and precision; with --config also the size of the model");
+      "info",
+      "version, CPU, threads and precision; with a configuration also the size of the model");
   options->config.add_to(*command, kFlags);
   command->add_flag("--json", options->json, "print one JSON object");
   command->callback([options] { run_info(*options); });

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/common_options.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/base/interrupt.h"
@@ -114,8 +115,8 @@ Reproduction reproduction_of(const ReproduceOptions& options) {
   assignments.push_back(parse_assignment("data.corpus", options.data, "--data"));
   assignments.push_back(
       parse_assignment("train.threads", fmt::format("{}", options.threads), "--threads"));
-  for (const std::string& setting : options.settings) {
-    assignments.push_back(parse_assignment(setting));
+  for (const Assignment& setting : parse_assignments(options.settings)) {
+    assignments.push_back(setting);
   }
   return reproduction;
 }
@@ -218,7 +219,8 @@ void run_reproduce(ReproduceOptions options) {
   if (options.out.empty()) {
     options.out = fmt::format("runs/reproduce-{}-{}", options.name, options.scale);
   }
-  const InterruptGuard guard;
+  InterruptGuard guard;
+  guard.stop_on_broken_pipe();
   const Report report =
       options.name == kComplexity ? complexity_report(options) : train_and_report(options);
   write_report(report, options.name, options.out);
@@ -258,14 +260,10 @@ void add_reproduce_command(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--seeds", options->seeds, "runs of each kind, for mean and deviation")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "0: the CPUs this process may run on")
-      ->check(CLI::Range(0, kMostThreads));
-  command->add_option("--set", options->settings, "overrides a setting of all runs")
-      ->option_text("SECTION.KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_threads_option(*command, options->threads);
+  add_set_option(*command, options->settings, "overrides a setting of all runs");
   command->add_flag("--json", options->json, "print the table as JSON");
   command->callback([options] { run_reproduce(*options); });
 }

@@ -85,6 +85,7 @@ void run_train(const TrainOptions& options) {
         parse_assignment("train.shard_optimizer", "true", "--shard-optimizer"));
   }
   InterruptGuard guard;
+  guard.stop_on_broken_pipe();
   with_ranks([&](Communicator& ranks) {
     if (ranks.leads() && !options.quiet) {
       guard.announce(

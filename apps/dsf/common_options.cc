@@ -1,10 +1,30 @@
 #include "apps/dsf/common_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "dsf/kernels/parallel.h"
 
 namespace dsf {
+
+CLI::Validator whole_number(dim_t smallest) {
+  const auto check = [smallest](const std::string& text) {
+    dim_t value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value >= smallest) return std::string();
+    return fmt::format("must be a whole number of at least {}, not {}", smallest, text);
+  };
+  return {check, ""};
+}
+
+CLI::Validator positive_number() {
+  const auto check = [](const std::string& text) {
+    double value = 0.0;
+    if (CLI::detail::lexical_cast(text, value) && value > 0.0) return std::string();
+    return fmt::format("must be a number above 0, not {}", text);
+  };
+  return {check, ""};
+}
 
 void add_checkpoint_option(CLI::App& command, std::string& checkpoint) {
   command

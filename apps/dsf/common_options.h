@@ -10,6 +10,11 @@
 
 namespace dsf {
 
+/// Accepts whole numbers of at least `smallest`.
+CLI::Validator whole_number(dim_t smallest);
+/// Accepts numbers above 0.
+CLI::Validator positive_number();
+
 /// --checkpoint best|last, for a command that reads a run. `checkpoint` begins as kAnyCheckpoint.
 void add_checkpoint_option(CLI::App& command, std::string& checkpoint);
 

@@ -11,7 +11,10 @@ namespace dsf {
 void ConfigOptions::add_to(CLI::App& command, const std::vector<ConfigFlag>& flags) {
   command
       .add_option("--config", config_file_, "TOML file with sections data, model, feedback, train")
-      ->option_text("FILE");
+      ->option_text("FILE")
+      ->check([](const std::string& name) {
+        return name.empty() ? std::string("the name of a file is missing") : std::string();
+      });
   flags_.reserve(flags.size());  // the options hold references into it
   for (const ConfigFlag& flag : flags) {
     const std::string key = flag.key;

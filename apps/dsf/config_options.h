@@ -20,8 +20,6 @@ class ConfigOptions {
   /// Adds the options to a command. This object must live until the command has run.
   void add_to(CLI::App& command, const std::vector<ConfigFlag>& flags);
 
-  bool has_file() const { return !config_file_.empty(); }
-
   /// What was given, lowest precedence first: file, flags, --set. Reads the file; throws
   /// ConfigError.
   std::vector<Assignment> assignments() const;

@@ -57,6 +57,21 @@ std::string say_unexpected(const CLI::App& command) {
                      fmt::join(command.remaining(), " "));
 }
 
+/// What CLI11 found wrong, in our words where its own do not tell what would be right.
+std::string say_wrong(const CLI::ParseError& error, const CLI::App& command) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return say_unexpected(command);
+  const std::string text = error.what();
+  const std::size_t repeated = text.find(": At Most 1 required");
+  if (repeated != std::string::npos) {
+    return fmt::format("{} is given more than once", text.substr(0, repeated));
+  }
+  constexpr std::string_view kNotConverted = "Could not convert: ";
+  if (text.starts_with(kNotConverted)) {
+    return fmt::format("{} is not a number that it can take", text.substr(kNotConverted.size()));
+  }
+  return text;
+}
+
 std::string full_name(const CLI::App& command) {
   const CLI::App* parent = command.get_parent();
   return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
@@ -83,10 +98,8 @@ int parse_and_run(int argc, char** argv) {
     const bool asked_for = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
     if (asked_for) return app.exit(error);
     const CLI::App& command = parsed_command(app);
-    const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-    throw UsageError(fmt::format("{} (see {} --help)",
-                                 unexpected ? say_unexpected(command) : error.what(),
-                                 full_name(command)));
+    throw UsageError(
+        fmt::format("{} (see {} --help)", say_wrong(error, command), full_name(command)));
   }
   return 0;
 }

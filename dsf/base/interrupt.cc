@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <vector>
 
 namespace dsf {
 namespace {
@@ -12,10 +13,16 @@ namespace {
 volatile std::sig_atomic_t stop_seen = 0;
 volatile std::sig_atomic_t save_seen = 0;
 
-using Handler = void (*)(int);
-Handler previous_int = SIG_DFL;
-Handler previous_term = SIG_DFL;
-Handler previous_usr1 = SIG_DFL;
+// The signals that a guard takes over, and what was to happen at them before.
+struct Caught {
+  int signal;
+  void (*previous)(int);
+};
+std::vector<Caught> caught;
+
+void take_over(int signal, void (*handler)(int)) {
+  caught.push_back({signal, std::signal(signal, handler)});
+}
 
 // Written by a signal handler, which may not format: a line break first, where the terminal has
 // echoed ^C behind a live line.
@@ -50,16 +57,19 @@ InterruptGuard::InterruptGuard() {
   stop_seen = 0;
   save_seen = 0;
   announcement = nullptr;
-  previous_int = std::signal(SIGINT, note_stop);
-  previous_term = std::signal(SIGTERM, note_stop);
-  previous_usr1 = std::signal(SIGUSR1, note_save);
+  take_over(SIGINT, note_stop);
+  take_over(SIGTERM, note_stop);
+  take_over(SIGHUP, note_stop);
+  if (caught.back().previous == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+  take_over(SIGUSR1, note_save);
 }
 
 InterruptGuard::~InterruptGuard() {
-  std::signal(SIGINT, previous_int);
-  std::signal(SIGTERM, previous_term);
-  std::signal(SIGUSR1, previous_usr1);
+  for (const Caught& each : caught) std::signal(each.signal, each.previous);
+  caught.clear();
 }
+
+void InterruptGuard::stop_on_broken_pipe() { take_over(SIGPIPE, note_stop); }
 
 void InterruptGuard::announce(const char* text) {
   on_terminal = isatty(STDERR_FILENO) == 1;

@@ -24,6 +24,15 @@ Batching parse_batching(const std::string& name) {
       fmt::format("data.batching = '{}' is not known; use sentences, blocks or stream", name));
 }
 
+dim_t tokens_cut_off(const Split& split, Batching batching, dim_t context) {
+  if (batching != Batching::sentences) return 0;
+  dim_t cut = 0;
+  for (dim_t line = 0; line < split.lines(); ++line) {
+    cut += std::max<dim_t>(split.line_length(line) - context, 0);
+  }
+  return cut;
+}
+
 Batcher::Batcher(const Split& split, Batching batching, dim_t context, dim_t batch, token_t bos,
                  std::uint64_t seed, bool shuffled)
     : split_(&split),

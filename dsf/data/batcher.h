@@ -30,6 +30,10 @@ namespace dsf {
 enum class Batching { sentences, blocks, stream };
 Batching parse_batching(const std::string& name);  ///< throws ConfigError with the known names
 
+/// Tokens of a split that no batch has as a target because their line goes on behind `context` of
+/// them: `sentences` cuts lines, the others do not.
+dim_t tokens_cut_off(const Split& split, Batching batching, dim_t context);
+
 /// All that a batcher has to remember: seek() to a stored one goes on with the very batch.
 struct BatchPosition {
   dim_t epoch = 0;

@@ -39,7 +39,8 @@ void check_fraction(double fraction, std::string_view key) {
 }
 
 // Cuts `fraction` of `whole` bytes, at least one line and never the first, off the end of `text`.
-std::string cut_tail(double fraction, std::size_t whole, std::string_view what, std::string& text) {
+std::string cut_tail(const DataConfig& config, double fraction, std::size_t whole,
+                     std::string_view what, std::string& text) {
   const auto wanted = static_cast<std::size_t>(fraction * static_cast<double>(whole));
   const std::size_t target = text.size() - std::min(wanted, text.size());
   // The first line that starts at or behind `target`, else the last line of all.
@@ -48,10 +49,10 @@ std::string cut_tail(double fraction, std::size_t whole, std::string_view what, 
     line_end = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
   }
   if (line_end >= text.size()) {
-    throw DataError(fmt::format(
-        "data.corpus: nothing is left for {}: the text has too few lines to be cut at line ends; "
-        "give a file in data.{} instead",
-        what, what));
+    throw DataError(
+        fmt::format("{}: the text has too few lines to cut a {} text off at a line end; break it "
+                    "into lines, or give a file of its own with --{}",
+                    config.corpus, what, what));
   }
   std::string tail = text.substr(line_end + 1);
   text.resize(line_end + 1);
@@ -79,10 +80,10 @@ void check_cuts(const DataConfig& config) {
 void cut_splits(const DataConfig& config, CorpusText& text) {
   const std::size_t whole = text.train.size();
   if (text.test.empty() && config.test_fraction > 0.0) {
-    text.test = cut_tail(config.test_fraction, whole, "test", text.train);
+    text.test = cut_tail(config, config.test_fraction, whole, "test", text.train);
   }
   if (text.valid.empty()) {
-    text.valid = cut_tail(config.valid_fraction, whole, "valid", text.train);
+    text.valid = cut_tail(config, config.valid_fraction, whole, "valid", text.train);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dsf/base/error.h"
+#include "dsf/base/hash.h"
 #include "dsf/base/utf8.h"
 #include "dsf/data/corpus.h"
 #include "dsf/data/token_cache.h"
@@ -104,6 +105,20 @@ Dataset load_dataset(const DataConfig& config, std::uint64_t seed,
   require_words(dataset.valid, config, "valid");
   if (!dataset.test.tokens.empty()) require_words(dataset.test, config, "test");
   return dataset;
+}
+
+std::uint64_t data_hash(const Dataset& data) {
+  Hasher hasher;
+  const auto add = [&hasher](const auto& values) {
+    const std::uint64_t size = values.size();
+    hasher.update(&size, sizeof(size));
+    hasher.update(values.data(), values.size() * sizeof(values[0]));
+  };
+  for (const Split* split : {&data.train, &data.valid, &data.test}) {
+    add(split->tokens);
+    add(split->line_starts);
+  }
+  return hasher.digest();
 }
 
 }  // namespace dsf

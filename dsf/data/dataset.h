@@ -68,4 +68,7 @@ struct Dataset {
 Dataset load_dataset(const DataConfig& config, std::uint64_t seed,
                      const std::optional<std::filesystem::path>& tokenizer_file = std::nullopt);
 
+/// A checksum of all tokens: tells whether two names mean the same text.
+std::uint64_t data_hash(const Dataset& data);
+
 }  // namespace dsf

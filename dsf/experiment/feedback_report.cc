@@ -25,7 +25,7 @@ constexpr const char* kPerplexity = "perplexity";
 /// Of the run's best checkpoint; nothing where the corpus has no test split.
 std::optional<double> measure_test_perplexity(const fs::path& root, dim_t threads) {
   StoredModel stored = open_stored_model(root, "best", threads);
-  const Dataset data = load_dataset_of(root, stored.config);
+  const Dataset data = load_dataset_of(root, stored);
   if (data.test.tokens.empty()) return std::nullopt;
   const LossSum sum =
       evaluate_split(data.test, stored.config, data.tokenizer->bos(), *stored.model);

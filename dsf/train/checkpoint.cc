@@ -175,13 +175,13 @@ RunIdentity load_checkpoint(const CheckpointFiles& files, TrainingState& state,
   return summary.identity;
 }
 
-dim_t load_weights(const fs::path& checkpoint, LanguageModel& model) {
+WeightsOrigin load_weights(const fs::path& checkpoint, LanguageModel& model) {
   const CheckpointFiles files = files_in(checkpoint);
   const CheckpointState summary = read_state(files);
   const SafetensorsFile weights = read_sealed(files, kWeights, summary);
   check_weights(weights, checkpoint / kWeights, model);
   fill_weights(weights, model);
-  return summary.counters.step;
+  return {summary.counters.step, summary.identity};
 }
 
 }  // namespace dsf

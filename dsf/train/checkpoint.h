@@ -60,8 +60,13 @@ RunIdentity load_checkpoint(const CheckpointFiles& files, TrainingState& state,
 RunIdentity load_checkpoint(const std::filesystem::path& checkpoint, TrainingState& state,
                             LanguageModel& model);
 
-/// Weights and buffers only, with the same checks on them. Returns the updates they have behind
-/// them.
-dim_t load_weights(const std::filesystem::path& checkpoint, LanguageModel& model);
+/// What weights have behind them.
+struct WeightsOrigin {
+  dim_t step = 0;  ///< updates
+  RunIdentity identity;
+};
+
+/// Weights and buffers only, with the same checks on them.
+WeightsOrigin load_weights(const std::filesystem::path& checkpoint, LanguageModel& model);
 
 }  // namespace dsf

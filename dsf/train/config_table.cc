@@ -51,7 +51,8 @@ std::vector<Field> make_fields() {
       {"data", "min_count", DSF_AT(data.min_count), kFromOne, {}, fixed,
        "tokens seen less often become <unk>"},
       {"data", "batching", DSF_AT(data.batching), kAny, {"sentences", "blocks", "stream"}, fixed,
-       "lines shuffled; blocks of text shuffled; or text in order, the state carried on"},
+       "lines shuffled, cut at the context; blocks of text shuffled; or text in order, the state "
+       "carried on"},
       {"data", "context", DSF_AT(data.context), kSize, {}, fixed,
        "longest sequence, in tokens"},
       {"data", "valid", DSF_AT(data.valid), kAny, {}, checked,

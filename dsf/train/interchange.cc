@@ -33,6 +33,20 @@ void check_absent(const fs::path& file, bool force) {
   throw UsageError(fmt::format("{} exists; --force replaces it", file.string()));
 }
 
+// A config.json that is there may belong to weights that have been exported before.
+void check_no_other_model(const fs::path& config, const fs::path& weights) {
+  if (!fs::is_regular_file(config)) return;
+  const auto document = nlohmann::json::parse(read_file(config), nullptr, false);
+  const std::string described =
+      document.is_object() ? document.value("weights", nlohmann::json("")).dump() : "";
+  const std::string own = nlohmann::json(weights.filename().string()).dump();
+  if (described.size() <= 2 || described == own) return;
+  throw UsageError(fmt::format(
+      "{} describes {}, exported before, which could not be imported without it; choose "
+      "another directory for {}",
+      config.string(), described, weights.filename().string()));
+}
+
 InterchangeSummary summary_of(const LanguageModel& model, const fs::path& config, dim_t step) {
   const ModelConfig& shape = model.config();
   return {.config = config,
@@ -179,18 +193,19 @@ InterchangeSummary export_model(const ExportRequest& request) {
         fmt::format("--out {}: the model's {} is written beside its weights; choose another name",
                     request.out.string(), kConfig));
   }
+  check_no_other_model(config_path, request.out);
   check_absent(request.out, request.force);
   check_absent(config_path, request.force);
   const StoredModel stored = open_stored_model(request.run, request.checkpoint, 0);
   const RunPaths paths{request.run};
-  const fs::path state = paths.checkpoints() / stored.checkpoint / "state.json";
 
   InterchangeConfig config;
   config.run = stored.config;
   config.run.train.threads = read_run_config(request.run).train.threads;
   config.vocab = stored.tokenizer->vocab_size();
   config.step = stored.step;
-  config.data_hash = parse_checkpoint_state(read_file(state), state.string()).identity.data_hash;
+  config.data_hash = stored.data_hash;
+  config.weights = request.out.filename().string();
   config.tokenizer = nlohmann::json::parse(read_file(paths.tokenizer()));
   if (request.out.has_parent_path()) fs::create_directories(request.out.parent_path());
   write_torch_weights(*stored.model, request.out);

@@ -69,6 +69,7 @@ InterchangeConfig config_from(const json& document, const std::string& origin) {
   config.data_hash =
       std::stoull(document.at("data_hash").get<std::string>(), nullptr, kHexadecimal);
   config.tokenizer = document.at("tokenizer");
+  config.weights = document.value("weights", "");
   if (config.vocab < 1) throw ConfigError(fmt::format("{}: vocab 0 cannot be", origin));
   constexpr dim_t kMost = 1'000'000'000;
   if (config.vocab > kMost || config.run.model.context > kMost) {
@@ -83,6 +84,7 @@ std::string to_json(const InterchangeConfig& config) {
   const ordered_json document = {{"format", kFormat},
                                  {"version", kVersion},
                                  {"made_by", fmt::format("dsf {}", version())},
+                                 {"weights", config.weights},
                                  {"vocab", config.vocab},
                                  {"context", config.run.model.context},
                                  {"heads", Attention::kDefaultHeads},

@@ -16,6 +16,7 @@ struct InterchangeConfig {
   dim_t step = 0;               ///< updates the model was trained for
   std::uint64_t data_hash = 0;  ///< of the text it was trained on
   nlohmann::json tokenizer;     ///< the run's tokenizer file
+  std::string weights;          ///< name of the file they are in; empty in exports of old
 };
 
 std::string to_json(const InterchangeConfig& config);

@@ -68,6 +68,19 @@ std::string kept_metrics(const std::string& text, dim_t step) {
 
 }  // namespace
 
+std::string last_event(const std::filesystem::path& log) {
+  std::string event;
+  if (!std::filesystem::exists(log)) return event;
+  std::istringstream lines(read_file(log));
+  for (std::string line; std::getline(lines, line);) {
+    const ordered_json json = ordered_json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("event") && json["event"].is_string()) {
+      event = json["event"].get<std::string>();
+    }
+  }
+  return event;
+}
+
 RunLog::RunLog(const std::filesystem::path& log, const std::filesystem::path& metrics,
                double seconds_before)
     : log_(log), metrics_(metrics), seconds_before_(seconds_before) {}

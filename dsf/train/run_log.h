@@ -48,6 +48,9 @@ struct EvalReport {
   bool best = false;
 };
 
+/// "event" of the last whole line of a log; empty where there is none.
+std::string last_event(const std::filesystem::path& log);
+
 /// How a run ended, or stands.
 struct RunSummary {
   dim_t steps = 0;

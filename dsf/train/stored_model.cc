@@ -15,7 +15,9 @@ namespace fs = std::filesystem;
 
 void load_named(const fs::path& checkpoints, const std::string& name, StoredModel& stored) {
   const fs::path directory = find_checkpoint(checkpoints, name);
-  stored.step = load_weights(directory, *stored.model);
+  const WeightsOrigin origin = load_weights(directory, *stored.model);
+  stored.step = origin.step;
+  stored.data_hash = origin.identity.data_hash;
   stored.checkpoint = directory.filename();
 }
 
@@ -59,9 +61,15 @@ StoredModel open_stored_model(const fs::path& run, const std::string& checkpoint
   return stored;
 }
 
-Dataset load_dataset_of(const fs::path& run, const RunConfig& config) {
-  return load_dataset(config.data, static_cast<std::uint64_t>(config.train.seed),
-                      RunPaths{run}.tokenizer());
+Dataset load_dataset_of(const fs::path& run, const StoredModel& stored) {
+  const RunConfig& config = stored.config;
+  Dataset data = load_dataset(config.data, static_cast<std::uint64_t>(config.train.seed),
+                              RunPaths{run}.tokenizer());
+  if (stored.data_hash != kUnknownText && stored.data_hash != data_hash(data)) {
+    log_warning(fmt::format("{} is not the text that {} was trained on, or has changed since",
+                            config.data.corpus, run.string()));
+  }
+  return data;
 }
 
 }  // namespace dsf

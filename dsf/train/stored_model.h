@@ -2,6 +2,7 @@
 
 // A trained model out of a run directory: for evaluation, generation, export.
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@ struct StoredModel {
   std::unique_ptr<LanguageModel> model;  ///< prepared in the run's precision
   dim_t step = 0;                        ///< updates it was trained for
   std::string checkpoint;                ///< its name in the run's checkpoints
+  std::uint64_t data_hash = 0;           ///< of the text it was trained on
 };
 
 /// What open_stored_model takes where nobody named a checkpoint.
@@ -30,7 +32,8 @@ inline constexpr const char* kAnyCheckpoint = "";
 StoredModel open_stored_model(const std::filesystem::path& run, const std::string& checkpoint,
                               dim_t threads);
 
-/// The run's corpus, in the run's own tokens.
-Dataset load_dataset_of(const std::filesystem::path& run, const RunConfig& config);
+/// The corpus of `stored.config`, in the run's own tokens. Warns where it is not the text that the
+/// run was trained on.
+Dataset load_dataset_of(const std::filesystem::path& run, const StoredModel& stored);
 
 }  // namespace dsf

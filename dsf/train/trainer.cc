@@ -33,20 +33,6 @@ bool same_shapes(const ModelState& a, const ModelState& b) {
 
 }  // namespace
 
-std::uint64_t data_hash(const Dataset& data) {
-  Hasher hasher;
-  const auto add = [&hasher](const auto& values) {
-    const std::uint64_t size = values.size();
-    hasher.update(&size, sizeof(size));
-    hasher.update(values.data(), values.size() * sizeof(values[0]));
-  };
-  for (const Split* split : {&data.train, &data.valid, &data.test}) {
-    add(split->tokens);
-    add(split->line_starts);
-  }
-  return hasher.digest();
-}
-
 Trainer::Trainer(const RunConfig& config, const Dataset& data, LanguageModel& model, RunPaths paths,
                  Communicator& ranks)
     : config_(config),
@@ -101,11 +87,23 @@ void Trainer::restore() {
   broadcast_state(ranks_, state_, model_, saved_step_);
   state_.adam = sync_.own_moments(std::move(state_.adam));
   state_.carried = own_rows(ranks_, state_.carried);
+  if (state_.step > schedule_.total_steps()) {
+    throw UsageError(fmt::format(
+        "{}: the run is at step {} already, but train.steps or train.epochs ask for {} only",
+        paths_.root.string(), state_.step, schedule_.total_steps()));
+  }
 }
 
 void Trainer::load_newest() {
   const std::vector<std::filesystem::path> checkpoints = list_checkpoints(paths_.checkpoints());
   if (checkpoints.empty()) {
+    const std::string ended = last_event(paths_.log());
+    if (ended == "done" || ended == "interrupted") {
+      throw CheckpointError(
+          fmt::format("{}: no checkpoint is there, but the run's log says that it was saved; is "
+                      "this the right disk?",
+                      paths_.checkpoints().string()));
+    }
     log_warning(
         fmt::format("{}: no checkpoint yet, starting from the beginning", paths_.root.string()));
     return;
@@ -127,6 +125,8 @@ void Trainer::load_newest() {
 
 RunSummary Trainer::run(TrainObserver& observer, const StopRequest& stop) {
   observer_ = &observer;
+  const bool was_done = restored_ && schedule_.finished(state_.step);
+  if (was_done && last_event(paths_.log()) == "done") return summary();
   start();
   int signal = 0;
   while (!schedule_.finished(state_.step) && signal == 0) {
@@ -353,7 +353,10 @@ void Trainer::save() {
   saved_step_ = state_.step;
 }
 
-double Trainer::seconds() const { return log_->seconds_before() + clock_.seconds(); }
+double Trainer::seconds() const {
+  const double before = log_ ? log_->seconds_before() : 0.0;  // none was opened: no step was taken
+  return before + clock_.seconds();
+}
 
 TrainReport Trainer::report(const LossSum& window, const Pace& pace) const {
   return {.step = state_.step,

@@ -32,9 +32,6 @@ class TrainObserver {
 /// step.
 using StopRequest = std::function<int()>;
 
-/// A checksum of all tokens of a dataset: tells whether two names mean the same text.
-std::uint64_t data_hash(const Dataset& data);
-
 /// The training loop. run_training (training_run.h) puts one together from a request; construct it
 /// yourself to train on data or a model of your own.
 class Trainer {

@@ -11,6 +11,7 @@
 #include "dsf/dist/launch.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/train/long_lines.h"
 #include "dsf/train/shared_state.h"
 
 namespace dsf {
@@ -115,6 +116,7 @@ RunSummary run_training(const RunRequest& request, TrainObserver& observer, cons
   require_same(ranks, trainer.identity().data_hash, "the text of " + config.data.corpus);
   if (request.resume) trainer.restore();
   trainer.require_space();
+  if (ranks.leads()) warn_of_long_lines(data.train, config, "the training text");
 
   // From here on files change.
   if (ranks.leads()) {

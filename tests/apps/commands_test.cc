@@ -19,6 +19,7 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 class Commands : public ProgramTest {};
 
@@ -79,6 +80,71 @@ TEST_F(Commands, ResumeOfAFinishedRunSaysHowToGoFurther) {
   EXPECT_THAT(said, AllOf(HasSubstr("nothing left to do"), HasSubstr("--steps 12")));
 }
 
+TEST_F(Commands, ResumeOfAFinishedRunLeavesItsLogAlone) {
+  run_ok(train("run", {"--steps", "6"}));
+  const auto before = snapshot(directory_ / "run");
+  run_ok({"train", "--resume", "--out", path("run")});
+  EXPECT_EQ(snapshot(directory_ / "run"), before);
+}
+
+TEST_F(Commands, ResumeToAnEarlierStepIsRefused) {
+  run_ok(train("run", {"--steps", "6"}));
+  const auto before = snapshot(directory_ / "run");
+  const ProgramResult result = run_dsf({"train", "--resume", "--out", path("run"), "--steps", "5"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("at step 6 already"));
+  EXPECT_EQ(snapshot(directory_ / "run"), before);
+}
+
+TEST_F(Commands, ResumeOfASavedRunWithoutItsCheckpointsIsRefused) {
+  run_ok(train("run", {"--steps", "6"}));
+  fs::rename(directory_ / "run/checkpoints", directory_ / "elsewhere");
+  const auto before = snapshot(directory_ / "run");
+  const ProgramResult result = run_dsf({"train", "--resume", "--out", path("run")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("says that it was saved"));
+  EXPECT_EQ(snapshot(directory_ / "run"), before);
+}
+
+// The first file opened takes the place of a closed stream.
+TEST_F(Commands, MessagesDoNotGetIntoFilesWhereStandardStreamsAreClosed) {
+  for (const char* closed : {"<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"}) {
+    std::string line = dsf_program();
+    for (const std::string& word : train("run", {"--steps", "4", "--force"})) line += " " + word;
+    const int shell = start_program({"sh", "-c", line + " " + closed}, path("shell"));
+    wait_for(shell);
+    for (const json& event : log_of("run")) EXPECT_TRUE(event.contains("event")) << closed;
+    EXPECT_EQ(log_of("run").back()["event"], "done") << closed;
+    EXPECT_THAT(slurp(directory_ / "run/metrics.csv"), Not(HasSubstr("starting"))) << closed;
+  }
+}
+
+TEST_F(Commands, TextLeftOutOfLongLinesIsTold) {
+  EXPECT_THAT(run_dsf(train("run", {"--steps", "2", "--context", "2"})).err,
+              HasSubstr("tokens are left out"));
+  EXPECT_THAT(run_dsf({"eval", path("run")}).err, HasSubstr("tokens are left out"));
+  EXPECT_THAT(run_dsf(train("whole", {"--steps", "2", "--batching", "blocks"})).err,
+              Not(HasSubstr("left out")));
+}
+
+TEST_F(Commands, EvalOfATextThatHasChangedSaysSo) {
+  run_ok(train("run", {"--steps", "2"}));
+  EXPECT_THAT(run_dsf({"eval", path("run")}).err, Not(HasSubstr("is not the text")));
+  directory_.write("text.txt", slurp(directory_ / "text.txt") + "one line more\n");
+  EXPECT_THAT(run_dsf({"eval", path("run")}).err, HasSubstr("is not the text"));
+}
+
+TEST_F(Commands, NumbersOutOfRangeAreToldWhatWouldBeRight) {
+  run_ok(train("run", {"--steps", "2"}));
+  for (const char* wrong : {"0", "-1", "1.5", "many"}) {
+    const ProgramResult result = run_dsf({"generate", path("run"), "--count", wrong});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("whole number of at least 1")) << wrong;
+  }
+  EXPECT_THAT(run_dsf({"eval", path("run"), "--threads", "1", "--threads", "2"}).err,
+              HasSubstr("--threads is given more than once"));
+}
+
 TEST_F(Commands, CurrentDirectoryDoesNotMatterToEval) {
   const ProgramResult trained = run_dsf({"train", "--data", "text.txt", "--out", "run", "--steps",
                                          "3", "--set", "model.hidden=4", "--set", "train.batch=4"},
@@ -125,7 +191,7 @@ TEST_F(Commands, DamagedBestCheckpointGivesWayToTheNewestWholeOneUnlessItWasName
 }
 
 TEST_F(Commands, SignalSavesAndExitsCleanlyAndTheRunGoesOn) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string run = "run" + std::to_string(signal);
     const int process = start_dsf(train(run, {"--steps", "100000000", "--eval-every", "100000000"}),
                                   path(run + ".log"));
@@ -154,6 +220,10 @@ TEST_F(Commands, InfoTellsMachineAndParameterCount) {
   EXPECT_TRUE(machine["precision"] == "f32" || machine["precision"] == "bf16");
   EXPECT_THAT(machine["features"], ::testing::Contains("avx2"));
   EXPECT_THAT(run_ok({"info"}), HasSubstr("precision"));
+  EXPECT_TRUE(
+      json::parse(run_ok({"info", "--set", "data.vocab=50", "--json"})).contains("parameters"));
+  EXPECT_EQ(run_dsf({"info", "--data", path("none")}).exit_code, 2);
+  EXPECT_EQ(run_dsf({"info", "--config", ""}).exit_code, 2);
 }
 
 TEST_F(Commands, InfoCountsTheParametersOfEveryShippedConfig) {

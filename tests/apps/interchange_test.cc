@@ -215,6 +215,10 @@ TEST_F(Interchange, NothingIsOverwrittenAndWrongFilesLeaveNoRun) {
   EXPECT_EQ(run_dsf({"import", path("text.txt"), "--out", path("new")}).exit_code, 2);
   EXPECT_EQ(snapshot(directory_.path()), before);
   run_ok({"export", path("run"), "--out", path("model.safetensors"), "--force"});
+  const ProgramResult second =
+      run_dsf({"export", path("run"), "--out", path("other.safetensors"), "--force"});
+  EXPECT_EQ(second.exit_code, 2) << "config.json is the first one's";
+  EXPECT_THAT(second.err, HasSubstr("model.safetensors"));
 
   const std::string good = slurp(path("config.json"));
   json config = json::parse(good);

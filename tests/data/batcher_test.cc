@@ -307,6 +307,13 @@ TEST(Sentences, LongLinesAreCutAtContextPlusOne) {
   EXPECT_EQ(sorted_targets({batch}), (std::vector<token_t>{0, 1, 2, 3, 9, 10}));
 }
 
+TEST(Sentences, SayHowMuchOfTheirLinesIsCutOff) {
+  const Split split = split_of({5, 2});
+  EXPECT_EQ(tokens_cut_off(split, Batching::sentences, 3), 2);
+  EXPECT_EQ(tokens_cut_off(split, Batching::sentences, 5), 0);
+  EXPECT_EQ(tokens_cut_off(split, Batching::blocks, 3), 0);
+}
+
 TEST(Sentences, BlankLinesAreLeftOut) {
   const Split split = split_of({1, 3, 1, 1, 2, 1});
   Batcher batcher(split, Batching::sentences, 10, 8, kBos, 0, true);

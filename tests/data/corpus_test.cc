@@ -147,7 +147,7 @@ TEST(CorpusFile, TooFewLinesLeaveNothingForValid) {
   const TempDirectory dir;
   for (const char* text : {"one\ntwo\n", "one", "\n"}) {
     const std::string file = dir.write("x.txt", text);
-    EXPECT_THAT(message_of<DataError>([&] { read(file); }), HasSubstr("nothing is left for"));
+    EXPECT_THAT(message_of<DataError>([&] { read(file); }), HasSubstr("too few lines"));
   }
 }
 

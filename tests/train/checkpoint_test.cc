@@ -226,7 +226,7 @@ TEST(Checkpoint, WeightsAloneCanBeLoaded) {
   LanguageModel model = make_model(1);
   save_checkpoint(directory.path(), kIdentity, make_state(model, 5), model, {"best"});
   LanguageModel other = make_model(2);
-  EXPECT_EQ(load_weights(find_checkpoint(directory.path(), "best"), other), 5);
+  EXPECT_EQ(load_weights(find_checkpoint(directory.path(), "best"), other).step, 5);
   EXPECT_TRUE(std::ranges::equal(other.weights(), model.weights()));
   EXPECT_THROW(find_checkpoint(directory.path(), "last"), CheckpointError);
 }
