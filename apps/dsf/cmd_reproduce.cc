@@ -111,6 +111,9 @@ Reproduction reproduction_of(const ReproduceOptions& options) {
   Reproduction reproduction{
       experiment_named(options.name, scale, options.wikitext), {}, options.out, options.seeds};
   narrow(options, reproduction.experiment);
+  const std::filesystem::path text = std::filesystem::path(options.data) / "";
+  reproduction.experiment.title +=
+      fmt::format(", {}, {} scale", text.parent_path().filename().string(), options.scale);
   auto& assignments = reproduction.assignments;
   assignments.push_back(parse_assignment("data.corpus", options.data, "--data"));
   assignments.push_back(
@@ -129,26 +132,24 @@ struct Report {
   std::vector<NamedFigure> figures;
 };
 
-Report paper_report(const PaperExperiment& experiment, const std::string& scale,
-                    const std::vector<ModelRuns>& models) {
-  Report report{fmt::format("{} ({}), {} scale; best validation perplexity", experiment.title,
-                            experiment.source, scale),
-                {reproduction_table(models)},
-                reproduction_json(experiment, models),
-                {}};
+Report paper_report(const PaperExperiment& experiment, const std::vector<ModelRuns>& models) {
+  Report report{
+      fmt::format("{} ({}); best validation perplexity", experiment.title, experiment.source),
+      {reproduction_table(models)},
+      reproduction_json(experiment, models),
+      {}};
   report.figures.push_back({experiment.name, reproduction_figure(experiment, models)});
   return report;
 }
 
-Report feedback_report(const Reproduction& reproduction, const std::string& scale,
-                       const std::vector<ModelRuns>& models) {
+Report feedback_report(const Reproduction& reproduction, const std::vector<ModelRuns>& models) {
   const auto rows = feedback_rows(reproduction, models, InterruptGuard::signal_seen);
   Report report{
       fmt::format(
-          "{}, {} scale, {} seed(s). Perplexity a token: best validation, and test of that "
+          "{}, {} seed(s). Perplexity a token: best validation, and test of that "
           "checkpoint; mean and deviation over the seeds. Every method takes the best of the same "
           "learning rates, by validation with seed 1. Step time: in turn with FT-BPTT's, medians.",
-          reproduction.experiment.title, scale, reproduction.seeds),
+          reproduction.experiment.title, reproduction.seeds),
       {feedback_table(rows)},
       feedback_json(reproduction.experiment, rows),
       {}};
@@ -161,10 +162,11 @@ Report feedback_report(const Reproduction& reproduction, const std::string& scal
 Report train_and_report(const ReproduceOptions& options) {
   const Reproduction reproduction = reproduction_of(options);
   const auto models = run_reproduction(reproduction, InterruptGuard::signal_seen);
-  Report report = options.name == kFeedback
-                      ? feedback_report(reproduction, options.scale, models)
-                      : paper_report(reproduction.experiment, options.scale, models);
-  for (NamedFigure& curves : curve_figures(models)) report.figures.push_back(std::move(curves));
+  Report report = options.name == kFeedback ? feedback_report(reproduction, models)
+                                            : paper_report(reproduction.experiment, models);
+  for (NamedFigure& curves : curve_figures(models)) {
+    report.figures.push_back({options.name + "_" + curves.name, std::move(curves.figure)});
+  }
   return report;
 }
 

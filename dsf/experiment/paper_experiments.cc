@@ -62,9 +62,13 @@ PaperModel wikitext(const Shape& shape, double x, PaperNumbers paper, Scale scal
           : quick_wikitext(shape.context);
   std::string name = fmt::format("{}_{}L{}", shape.mixer, shape.layers, shape.hidden);
   if (shape.context != kWikiContext) name += fmt::format("_T{}", shape.context);
-  return {std::move(name), x,
-          joined(joined(shape_settings(shape, scale, shape.context / kQuickShrink), common), sized),
-          std::move(methods), std::move(paper)};
+  return {.name = std::move(name),
+          .x = x,
+          .settings = joined(
+              joined(shape_settings(shape, scale, shape.context / kQuickShrink), common), sized),
+          .methods = std::move(methods),
+          .paper = std::move(paper),
+          .x_name = shape.mixer};
 }
 
 // Left column. Sentences are short: their context is not shrunk.
@@ -80,11 +84,12 @@ PaperModel treebank(dim_t layers, dim_t hidden, double x, Scale scale) {
                                      "train.batch=128", "train.epochs=30"}
           : std::vector<std::string>{"train.schedule=constant", "train.batch=32", "train.lr=3e-3",
                                      "train.steps=1000", "train.eval_every=200"};
-  return {fmt::format("gru_{}L{}", layers, hidden),
-          x,
-          joined(joined(shape_settings(shape, scale, kTreebankContext), common), sized),
-          kAllMethods,
-          {}};
+  const dim_t units = scale == Scale::full ? hidden : hidden / kQuickShrink;
+  return {.name = fmt::format("gru_{}L{}", layers, hidden),
+          .x = x,
+          .settings = joined(joined(shape_settings(shape, scale, kTreebankContext), common), sized),
+          .methods = kAllMethods,
+          .x_name = fmt::format("{} x {}", layers, units)};
 }
 
 // gru_3L512 stands in all WikiText experiments.
@@ -93,14 +98,15 @@ const PaperNumbers kGru3L512 = {{{"bptt", 28.32}, {"ft", 46.60}, {"dsf", 31.54}}
 PaperExperiment treebank_experiment(Scale scale) {
   return {"ptb",
           "figure 1",
-          "Depth and width, Penn Treebank",
-          "1: 1 x 256, 2: 3 x 256, 3: 1 x 1024, 4: 3 x 1024 (layers x units)",
+          "Depth and width",
+          "layers x units",
           {treebank(1, 256, 1, scale), treebank(3, 256, 2, scale), treebank(1, 1024, 3, scale),
-           treebank(3, 1024, 4, scale)}};
+           treebank(3, 1024, 4, scale)},
+          true};
 }
 
 PaperExperiment width_experiment(Scale scale) {
-  PaperExperiment e = {"width", "figure 2", "Width, WikiText-103", "hidden units", {}};
+  PaperExperiment e = {"width", "figure 2", "Width", "hidden units", {}};
   for (const dim_t hidden : {128, 256, 512, 1024}) {
     const PaperNumbers paper = hidden == 512 ? kGru3L512 : PaperNumbers{};
     const dim_t shown = scale == Scale::full ? hidden : hidden / kQuickShrink;
@@ -113,11 +119,12 @@ PaperExperiment width_experiment(Scale scale) {
 PaperExperiment cells_experiment(Scale scale) {
   return {"cells",
           "figure 3",
-          "Recurrent cells, WikiText-103",
-          "1: rnn, 2: gru, 3: lstm",
+          "Recurrent cells",
+          "cell",
           {wikitext({"rnn", 3, 512, kWikiContext}, 1, {}, scale),
            wikitext({"gru", 3, 512, kWikiContext}, 2, kGru3L512, scale),
-           wikitext({"lstm", 3, 512, kWikiContext}, 3, {}, scale)}};
+           wikitext({"lstm", 3, 512, kWikiContext}, 3, {}, scale)},
+          true};
 }
 
 PaperExperiment depth_experiment(Scale scale) {
@@ -127,7 +134,7 @@ PaperExperiment depth_experiment(Scale scale) {
   };
   return {"depth",
           "table 2",
-          "Depth, WikiText-103",
+          "Depth",
           "layers",
           {gru(1, {{{"bptt", 35.59}, {"ft", 56.61}, {"dsf", 37.42}}, 20.3}), gru(3, kGru3L512),
            gru(6, {{{"bptt", 25.44}, {"ft", 41.35}, {"dsf", 29.62}}, 40.0}),
@@ -141,7 +148,7 @@ PaperExperiment length_experiment(Scale scale) {
   };
   return {"length",
           "table 3",
-          "Context length, WikiText-103",
+          "Context length",
           "context, in tokens",
           {gru(256, kGru3L512), gru(512, {{{"bptt", 27.14}, {"ft", 45.95}, {"dsf", 30.22}}, {}}),
            gru(1024, {{{"bptt", 26.75}, {"ft", 46.75}, {"dsf", 30.17}}, {}}),
@@ -153,12 +160,13 @@ PaperExperiment architectures_experiment(Scale scale) {
   return {
       "architectures",
       "table 4",
-      "Architectures, WikiText-103",
-      "1: attention, 2: ema, 3: gru",
+      "Architectures",
+      "mixer",
       {wikitext({"attention", 3, 512, kWikiContext}, 1, {{{"bptt", 24.58}}, 25.9}, scale, exact),
        wikitext({"ema", 3, 512, kWikiContext}, 2, {{{"bptt", 33.19}}, 28.2}, scale, exact),
        wikitext({"gru", 3, 512, kWikiContext}, 3, {{{"bptt", 28.32}, {"dsf", 31.54}}, 28.2}, scale,
-                {"bptt", "dsf"})}};
+                {"bptt", "dsf"})},
+      true};
 }
 
 struct Entry {

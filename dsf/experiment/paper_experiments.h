@@ -24,14 +24,16 @@ struct PaperModel {
   PaperNumbers paper = {};
   std::vector<double> rates = {};  ///< train.lr to choose from; empty: the settings' own
   std::string corpus = {};         ///< in place of the grid's, where it is not empty
+  std::string x_name = {};         ///< on the figure's x axis, where that has no numbers
 };
 
 struct PaperExperiment {
   std::string name;     ///< "depth"
   std::string source;   ///< "table 2"
-  std::string title;    ///< "Depth, WikiText-103"
+  std::string title;    ///< "Depth"
   std::string x_label;  ///< of the figure
   std::vector<PaperModel> models;
+  bool has_named_axis = false;  ///< x_names in place of numbers
 };
 
 /// full: the paper's own settings. quick: an eighth of the width and context, 2,000 pieces, a

@@ -133,12 +133,17 @@ Figure reproduction_figure(const PaperExperiment& experiment,
   Figure figure{.title = experiment.title,
                 .x_label = experiment.x_label,
                 .y_label = "best validation perplexity"};
+  if (experiment.has_named_axis) {
+    for (const ModelRuns& model : models) figure.x_names.push_back(model.model.x_name);
+  }
   for (const std::string& method : kColumns) {
     Curve curve{method_title(method), method, {}, {}};
+    double place = 0.0;
     for (const ModelRuns& model : models) {
+      place += 1.0;
       const auto perplexity = mean_of(model, method);
       if (!perplexity) continue;
-      curve.x.push_back(model.model.x);
+      curve.x.push_back(experiment.has_named_axis ? place : model.model.x);
       curve.y.push_back(*perplexity);
     }
     if (!curve.x.empty()) figure.curves.push_back(std::move(curve));

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
@@ -83,8 +85,8 @@ std::string data_text(const Figure& figure) {
 
 std::string form_of(const Figure& figure, const Curve& curve, const MethodStyle& style) {
   if (figure.points_only) return fmt::format("points lw 2 ps 1.4 pt {}", style.point);
-  if (curve.faint) return "lines lw 1 dt 3";
-  return fmt::format("linespoints lw 2 ps 0.5 pt {} dt {}", style.point, style.dash);
+  if (curve.faint) return "lines lw 1.5 dt 2";
+  return fmt::format("linespoints lw 2 ps 0.8 pt {} dt {}", style.point, style.dash);
 }
 
 std::string plot_command(const Figure& figure, const std::filesystem::path& data) {
@@ -99,16 +101,49 @@ std::string plot_command(const Figure& figure, const std::filesystem::path& data
   return plots + '\n';
 }
 
+/// A logarithmic y axis. gnuplot labels powers of ten only: within two of them that says too little.
+std::string log_y_axis(const std::vector<Curve>& curves) {
+  double low = HUGE_VAL;
+  double high = 0.0;
+  for (const Curve& curve : curves) {
+    for (const double y : curve.y) {
+      low = std::min(low, y);
+      high = std::max(high, y);
+    }
+  }
+  std::string text = "set logscale y\n";
+  if (!(low > 0.0) || high > 100.0 * low) return text;
+  std::string tics;
+  for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10.0) {
+    for (const double digit : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0}) {
+      tics += fmt::format("{}{:g}", tics.empty() ? "" : ", ", digit * power);
+    }
+  }
+  return text + fmt::format("set ytics ({})\n", tics);
+}
+
+/// Names on the x axis, with half a place of room on either side.
+std::string named_axis(const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  std::string tics;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    tics += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(names[i]), i + 1);
+  }
+  return fmt::format("set xtics ({}) noenhanced\nset xrange [0.5:{}.5]\n", tics, names.size());
+}
+
 std::string script_text(const Figure& figure, const std::filesystem::path& stem) {
   std::string text = "set encoding utf8\n";
   text += fmt::format("set title {} noenhanced\n", quoted(figure.title));
   text +=
       fmt::format("set xlabel {}\nset ylabel {}\n", quoted(figure.x_label), quoted(figure.y_label));
   text += "set grid lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\n";
-  // Curves of perplexity fall and leave that corner free; points may lie anywhere.
-  text += fmt::format("set key {}top right noenhanced\n", figure.points_only ? "outside " : "");
+  // Above the plot no curve runs through it. Points have many methods: beside the plot.
+  text += fmt::format("set key outside {} noenhanced\n",
+                      figure.points_only ? "top right" : "top center horizontal");
   text += figure.log_x ? "set logscale x\n" : "";
-  text += figure.log_y ? "set logscale y\n" : "";
+  text += figure.log_y ? log_y_axis(figure.curves) : "";
+  text += named_axis(figure.x_names);
   text += "set autoscale yfix\n";
   text += fmt::format("set offsets graph {0}, graph {0}, graph 0.05, graph 0.05\n",
                       figure.points_only ? 0.05 : 0.0);

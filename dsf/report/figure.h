@@ -24,7 +24,8 @@ struct Figure {
   std::vector<Curve> curves = {};
   bool log_x = false;
   bool log_y = false;
-  bool points_only = false;  ///< large marks, no lines between them
+  bool points_only = false;               ///< large marks, no lines between them
+  std::vector<std::string> x_names = {};  ///< in place of the numbers 1, 2, 3, ... on the x axis
 };
 
 /// A figure by the name its files get.

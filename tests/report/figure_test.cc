@@ -23,7 +23,10 @@ TEST(Figure, IsDrawnAsSvgAndPngWithItsScript) {
   EXPECT_NE(slurp(stem.string() + ".svg").find("BPTT"), std::string::npos);
   EXPECT_EQ(slurp(stem.string() + ".png").substr(1, 3), "PNG");
   EXPECT_NE(slurp(stem.string() + ".gp").find("logscale y"), std::string::npos);
-  EXPECT_NE(slurp(stem.string() + ".gp").find("index 1 with lines lw 1"), std::string::npos);
+  EXPECT_NE(slurp(stem.string() + ".gp").find("set ytics (1, 1.5, 2, 3, 4, 5, 7)"),
+            std::string::npos)
+      << "values from 6 to 9";
+  EXPECT_NE(slurp(stem.string() + ".gp").find("index 1 with lines lw 1.5"), std::string::npos);
   EXPECT_NE(slurp(stem.string() + ".dat").find("3 7\n"), std::string::npos);
 }
 
