@@ -59,7 +59,8 @@ Subject open_config(const GradientOptions& options) {
   if (!options.data.empty()) {
     assignments.push_back(parse_assignment("data.corpus", options.data, "--data"));
   }
-  for (const std::string& text : options.sets) assignments.push_back(parse_assignment(text));
+  const auto sets = parse_assignments(options.sets);
+  assignments.insert(assignments.end(), sets.begin(), sets.end());
   RunConfig config = with_assignments(RunConfig(), assignments);
   if (config.data.corpus.empty()) throw UsageError("no text: give --data");
   if (options.threads > 0) config.train.threads = options.threads;

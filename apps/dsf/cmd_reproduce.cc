@@ -118,9 +118,8 @@ Reproduction reproduction_of(const ReproduceOptions& options) {
   assignments.push_back(parse_assignment("data.corpus", options.data, "--data"));
   assignments.push_back(
       parse_assignment("train.threads", fmt::format("{}", options.threads), "--threads"));
-  for (const Assignment& setting : parse_assignments(options.settings)) {
-    assignments.push_back(setting);
-  }
+  const auto settings = parse_assignments(options.settings);
+  assignments.insert(assignments.end(), settings.begin(), settings.end());
   return reproduction;
 }
 

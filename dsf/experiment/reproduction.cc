@@ -37,10 +37,9 @@ GridRun grid_run(const Reproduction& reproduction, const PaperModel& model,
   return run;
 }
 
-void check_same_settings(const GridRun& run) {
+void check_same_settings(const GridRun& run, RunConfig stored) {
   RunConfig wanted = with_assignments(RunConfig(), run.assignments);
   resolve(wanted);
-  RunConfig stored = read_run_config(run.root);
   stored.train.threads = wanted.train.threads;  // changes no result
   if (to_toml(stored) == to_toml(wanted)) return;
   throw UsageError(
@@ -122,8 +121,8 @@ class GridTrainer {
 
   std::optional<RunRecord> finish(const GridRun& run) {
     if (is_run_directory(run.root)) {
-      check_same_settings(run);
       RunRecord before = read_run_record(run.root);
+      check_same_settings(run, before.config);
       if (is_finished(before)) return before;
       if (has_diverged(before)) return std::nullopt;
     }
@@ -141,10 +140,7 @@ class GridTrainer {
 }  // namespace
 
 std::vector<Assignment> settings_of(const Reproduction& reproduction, const PaperModel& model) {
-  std::vector<Assignment> assignments;
-  for (const std::string& setting : model.settings) {
-    assignments.push_back(parse_assignment(setting));
-  }
+  std::vector<Assignment> assignments = parse_assignments(model.settings);
   assignments.insert(assignments.end(), reproduction.assignments.begin(),
                      reproduction.assignments.end());
   if (!model.corpus.empty()) {

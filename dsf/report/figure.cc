@@ -7,10 +7,10 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <string_view>
 
 #include "dsf/base/error.h"
+#include "dsf/base/file.h"
 #include "dsf/base/log.h"
 
 namespace dsf {
@@ -62,13 +62,6 @@ std::string quoted(const std::string& text) {
 
 std::filesystem::path with_suffix(const std::filesystem::path& stem, const char* suffix) {
   return stem.string() + suffix;
-}
-
-void write_text(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  out.flush();
-  if (!out) throw IoError(fmt::format("cannot write {}", file.string()));
 }
 
 /// One block of "x y" lines a curve, two empty lines between them (gnuplot's `index`).
@@ -168,8 +161,8 @@ constexpr int kCommandNotFound = 127;  // what a POSIX shell returns
 
 bool write_figure(const Figure& figure, const std::filesystem::path& stem) {
   const auto script = with_suffix(stem, ".gp");
-  write_text(with_suffix(stem, ".dat"), data_text(figure));
-  write_text(script, script_text(figure, stem));
+  replace_file(with_suffix(stem, ".dat"), data_text(figure));
+  replace_file(script, script_text(figure, stem));
   const int status =
       std::system(("gnuplot " + shell_quoted(script.string()) + " 2>/dev/null").c_str());
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;

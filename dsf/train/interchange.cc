@@ -37,10 +37,10 @@ void check_absent(const fs::path& file, bool force) {
 void check_no_other_model(const fs::path& config, const fs::path& weights) {
   if (!fs::is_regular_file(config)) return;
   const auto document = nlohmann::json::parse(read_file(config), nullptr, false);
-  const std::string described =
-      document.is_object() ? document.value("weights", nlohmann::json("")).dump() : "";
-  const std::string own = nlohmann::json(weights.filename().string()).dump();
-  if (described.size() <= 2 || described == own) return;
+  if (!document.is_object() || !document.contains("weights")) return;
+  if (!document["weights"].is_string()) return;
+  const std::string described = document["weights"];
+  if (described.empty() || described == weights.filename()) return;
   throw UsageError(fmt::format(
       "{} describes {}, exported before, which could not be imported without it; choose "
       "another directory for {}",

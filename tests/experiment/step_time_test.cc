@@ -17,15 +17,11 @@ TEST(StepTime, OfARegisteredFeedbackIsMeasured) {
         return std::make_unique<TruncatedFeedback>();
       });
   const TempDirectory directory;
-  std::vector<Assignment> assignments;
-  for (const std::string& setting :
-       {"data.corpus=" + directory.write("text.txt", small_text(60)).string(),
-        std::string("data.context=8"), std::string("model.hidden=8"), std::string("train.batch=4"),
-        std::string("train.threads=1")}) {
-    assignments.push_back(parse_assignment(setting));
-  }
+  const auto assignments =
+      parse_assignments({"data.corpus=" + directory.write("text.txt", small_text(60)).string(),
+                         "data.context=8", "model.hidden=8", "train.batch=4", "train.threads=1"});
   const auto times = relative_step_times(with_assignments(RunConfig(), assignments), {"timed"},
-                                         directory / "times.json", [] { return false; });
+                                         directory / "times.json", [] { return 0; });
   ASSERT_TRUE(times.contains("timed"));
   EXPECT_GT(times.at("timed"), 0.0);
 }
