@@ -249,7 +249,7 @@ void add_reproduce_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--data", options->data, "Penn Treebank or WikiText directory");
   command->add_option("--wikitext", options->wikitext,
-                      "feedback: WikiText directory, for its part of the full scale");
+                      "feedback: WikiText directory, for its part of the experiment");
   command->add_option(
       "--out", options->out,
       "directory of the runs (runs/reproduce-NAME-SCALE); what is finished there is "

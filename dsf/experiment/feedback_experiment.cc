@@ -58,15 +58,22 @@ PaperModel words(const std::string& cell, dim_t layers) {
       {3e-4, 1e-3, 3e-3});
 }
 
-// configs/wikitext-103/*_3L512, on the smaller text.
-PaperModel pieces(const std::string& cell, const std::string& wikitext) {
+// configs/wikitext-103/*_3L512 on the smaller text; quick: an eighth of the width, a quarter of the
+// context, and two million tokens.
+PaperModel pieces(const std::string& cell, Scale scale, const std::string& wikitext) {
+  const Settings common = {"model.mixer=" + cell, "model.layers=3",       "model.block=transformer",
+                           "data.tokenizer=bpe",  "data.batching=blocks", "train.schedule=cosine",
+                           "train.warmup=0.1",    "train.floor=0.1"};
   PaperModel model =
-      model_of("wikitext_" + cell + "_3L512",
-               {"model.mixer=" + cell, "model.layers=3", "model.hidden=512",
-                "model.block=transformer", "data.tokenizer=bpe", "data.vocab=16000",
-                "data.batching=blocks", "data.context=256", "train.batch=128", "train.epochs=5",
-                "train.schedule=cosine", "train.warmup=0.1", "train.floor=0.1"},
-               {3e-4, 1e-3, 3e-3});
+      scale == Scale::quick
+          ? model_of("wikitext_" + cell + "_3L64",
+                     joined(common, {"model.hidden=64", "data.vocab=2000", "data.context=64",
+                                     "train.batch=32", "train.steps=1000", "train.eval_every=500"}),
+                     {3e-3, 1e-2})
+          : model_of("wikitext_" + cell + "_3L512",
+                     joined(common, {"model.hidden=512", "data.vocab=16000", "data.context=256",
+                                     "train.batch=128", "train.epochs=5"}),
+                     {3e-4, 1e-3, 3e-3});
   model.corpus = wikitext;
   return model;
 }
@@ -87,13 +94,14 @@ PaperExperiment feedback_experiment(Scale scale, const std::string& wikitext) {
   PaperExperiment experiment = {"feedback", "beyond", "Feedback methods", "", {}};
   auto& models = experiment.models;
   for (const std::string& cell : kCells) models.push_back(characters(cell, scale));
-  if (scale == Scale::quick) return experiment;
-  for (const dim_t layers : {1, 3}) {
-    for (const std::string& cell : kCells) models.push_back(words(cell, layers));
+  if (scale == Scale::full) {
+    for (const dim_t layers : {1, 3}) {
+      for (const std::string& cell : kCells) models.push_back(words(cell, layers));
+    }
+    for (const dim_t gap : {16, 64, 256, 1024}) models.push_back(recall(gap));
   }
-  for (const dim_t gap : {16, 64, 256, 1024}) models.push_back(recall(gap));
   if (wikitext.empty()) return experiment;
-  for (const std::string& cell : kCells) models.push_back(pieces(cell, wikitext));
+  for (const std::string& cell : kCells) models.push_back(pieces(cell, scale, wikitext));
   return experiment;
 }
 

@@ -6,7 +6,8 @@ namespace dsf {
 
 void GatedFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
                         FeedbackWorkspace& /*work*/, MatrixF g) {
-  walk_backward(layout, kStreamingRows, [&](StepRows rows) { cell.own_path_step(rows, path_, g); });
+  walk_backward(layout, streaming_rows(layout),
+                [&](StepRows rows) { cell.own_path_step(rows, path_, g); });
   cell.finish_local_backward(g);
 }
 

@@ -41,7 +41,7 @@ void IteratedFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
     cell.begin_trial();
   }
   for (dim_t i = 0; i < corrections; ++i) {
-    walk_backward(layout, kStreamingRows,
+    walk_backward(layout, streaming_rows(layout),
                   [&](StepRows rows) { cell.own_path_trial(rows, kPath, g); });
     cell.rest_product(kPath, work.rest);
     start_correction(layout, work.errors, work.rest, g);

@@ -33,7 +33,8 @@ void check_absent(const fs::path& file, bool force) {
   throw UsageError(fmt::format("{} exists; --force replaces it", file.string()));
 }
 
-// A config.json that is there may belong to weights that have been exported before.
+// A config.json that is there may belong to weights that have been exported before, and are still
+// there.
 void check_no_other_model(const fs::path& config, const fs::path& weights) {
   if (!fs::is_regular_file(config)) return;
   const auto document = nlohmann::json::parse(read_file(config), nullptr, false);
@@ -41,6 +42,7 @@ void check_no_other_model(const fs::path& config, const fs::path& weights) {
   if (!document["weights"].is_string()) return;
   const std::string described = document["weights"];
   if (described.empty() || described == weights.filename()) return;
+  if (!fs::exists(config.parent_path() / described)) return;
   throw UsageError(fmt::format(
       "{} describes {}, exported before, which could not be imported without it; choose "
       "another directory for {}",

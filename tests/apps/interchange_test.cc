@@ -205,6 +205,15 @@ TEST_F(Interchange, ImportedRunGoesOnTraining) {
   EXPECT_THAT(slurp(path("back/log.jsonl")), HasSubstr("\"steps\":7"));
 }
 
+TEST_F(Interchange, ConfigurationOfDeletedWeightsIsReplaced) {
+  make_run("run");
+  run_ok({"export", path("run"), "--out", path("old.safetensors")});
+  fs::remove(path("old.safetensors"));
+  EXPECT_EQ(run_dsf({"export", path("run"), "--out", path("new.safetensors")}).exit_code, 2);
+  run_ok({"export", path("run"), "--out", path("new.safetensors"), "--force"});
+  run_ok({"import", path("new.safetensors"), "--out", path("back")});
+}
+
 TEST_F(Interchange, NothingIsOverwrittenAndWrongFilesLeaveNoRun) {
   make_run("run");
   run_ok({"export", path("run"), "--out", path("model.safetensors")});

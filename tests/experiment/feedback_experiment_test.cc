@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -44,8 +45,12 @@ TEST(FeedbackExperiment, HasEveryCellAndMethodInBothScales) {
 }
 
 TEST(FeedbackExperiment, WikitextIsLeftOutWhereItIsNotGiven) {
-  for (const PaperModel& model : feedback_experiment(Scale::full, "").models) {
-    EXPECT_FALSE(model.name.starts_with("wikitext")) << model.name;
+  const auto of_wikitext = [](const PaperModel& model) {
+    return model.name.starts_with("wikitext");
+  };
+  for (const Scale scale : {Scale::quick, Scale::full}) {
+    EXPECT_TRUE(std::ranges::none_of(feedback_experiment(scale, "").models, of_wikitext));
+    EXPECT_EQ(std::ranges::count_if(feedback_experiment(scale, "DIR").models, of_wikitext), 3);
   }
 }
 
