@@ -135,7 +135,8 @@ void add_bench_command(CLI::App& app) {
            "scan: serial, blocked, fft");
   add_list(*command, "--precision", options->precisions, "f32, bf16; not for scan")
       ->check(CLI::IsMember({"f32", "bf16"}));
-  add_list(*command, "--method", bench.methods, "bptt, ft, dsf; not for scan, scale");
+  add_list(*command, "--method", bench.methods,
+           "bptt, ft, dsf; layer: any feedback; not for scan, scale");
   add_list(*command, "--batch", bench.batch,
            "sequences of a batch: step, layer, epoch, scale (of each rank)")
       ->check(whole_number(1));

@@ -11,6 +11,7 @@
 #include "dsf/base/rng.h"
 #include "dsf/base/timer.h"
 #include "dsf/bench/gemms.h"
+#include "dsf/feedback/feedback_method.h"
 #include "dsf/kernels/elementwise.h"
 
 namespace dsf {
@@ -257,6 +258,13 @@ std::vector<LayerResult> measure_case(const LayerCase& shape,
   return results;
 }
 
+/// Any feedbacks that are asked for, or the paper's three. Throws ConfigError on an unknown name.
+std::vector<std::string> methods_of(const BenchOptions& options) {
+  if (options.methods.empty()) return {"bptt", "ft", "dsf"};
+  for (const std::string& method : options.methods) parse_feedback_method(method);
+  return options.methods;
+}
+
 nlohmann::ordered_json to_json(const LayerResult& result) {
   const LayerCase& shape = result.shape;
   nlohmann::ordered_json json = {{"cell", shape.cell},
@@ -290,7 +298,7 @@ void add_row(const LayerResult& result, double reference, Table& table) {
 
 BenchReport bench_layer(const BenchOptions& options) {
   const Timer timer;
-  const auto methods = choose(options.methods, {"bptt", "ft", "dsf"}, "method");
+  const auto methods = methods_of(options);
   const auto cases = within_time(plan_cases(options, methods.size() + 1), options.seconds);
   double planned_left = 0.0;
   for (const PlannedCase& planned : cases) planned_left += planned.seconds;

@@ -75,10 +75,10 @@ class OnednnLayer {
   OnednnRnn rnn_;
 };
 
-/// Each cell and shape: our three methods against oneDNN's primitives, packed weights on both
-/// sides. Uses options only (cells), methods, precisions, batch, steps, hidden and seconds: the
-/// shapes are taken in the order of their cost as long as the time suffices, and what is left out
-/// is named.
+/// Each cell and shape: our methods against oneDNN's primitives, packed weights on both sides. Uses
+/// options only (cells), methods (any feedback; medians pass over the batches that some of them take
+/// back exactly), precisions, batch, steps, hidden and seconds: the shapes are taken in the order of
+/// their cost as long as the time suffices, and what is left out is named.
 BenchReport bench_layer(const BenchOptions& options);
 
 }  // namespace dsf

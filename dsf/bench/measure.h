@@ -18,7 +18,7 @@ namespace dsf {
 /// Which part of a benchmark to run, and for how long. Empty lists: the benchmark's own choice.
 struct BenchOptions {
   std::vector<std::string> only;     ///< configurations (step, length), cells (layer), forms (scan)
-  std::vector<std::string> methods;  ///< bptt | ft | dsf
+  std::vector<std::string> methods;  ///< bptt | ft | dsf; layer: any feedback
   std::vector<Precision> precisions;  ///< both by default
   std::vector<dim_t> batch;
   std::vector<dim_t> steps;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "dsf/base/error.h"
 
@@ -129,6 +131,23 @@ TEST(BenchLayer, WithoutTimeOnlyTheCheapestShapeIsMeasured) {
   options.precisions = {Precision::f32};
   options.seconds = 1e-9;
   for (const auto& result : bench_layer(options).results) EXPECT_EQ(result.at("batch"), 1);
+}
+
+TEST(BenchLayer, MeasuresAnyFeedback) {
+  BenchOptions options;
+  options.only = {"gru"};
+  options.methods = {"gated", "iterated:1"};
+  options.batch = {2};
+  options.steps = {3};
+  options.hidden = {16};
+  options.precisions = {Precision::f32};
+  options.seconds = 0.1;
+  std::set<std::string> contestants;
+  for (const auto& result : bench_layer(options).results) contestants.insert(result["contestant"]);
+  EXPECT_TRUE(contestants.contains("ours-gated"));
+  EXPECT_TRUE(contestants.contains("ours-iterated:1"));
+  options.methods = {"gatted"};
+  EXPECT_THROW(bench_layer(options), ConfigError);
 }
 
 TEST(BenchLayer, UnknownCellIsWrongUse) {
