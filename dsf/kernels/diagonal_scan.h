@@ -46,8 +46,9 @@ void reverse_scan_fft(const PackedLayout& layout, std::span<const float> a, Scan
 /// of `columns` columns.
 dim_t fft_scan_numbers(dim_t steps, dim_t columns);
 
-/// `automatic` takes serial where a step has elements enough for many threads, else blocked. It
-/// looks at the shape alone, so that the result does not depend on the number of threads.
+/// `automatic` takes blocked where there are 256 steps or more and a step has too few elements for
+/// eight tasks, else serial: by the shape alone, so that the result does not depend on the number of
+/// threads.
 void reverse_scan(ScanForm form, const PackedLayout& layout, std::span<const float> a,
                   ScanWorkspace& work, MatrixF g);
 
