@@ -15,10 +15,10 @@ SOURCES := git ls-files --cached --others --exclude-standard
 EXISTING := while IFS= read -r f; do [ -f "$$f" ] && printf '%s\0' "$$f"; done; true
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check-long fuzz bench bench-peers format lint install package clean
+.PHONY: help run build test check-sanitizers check-long fuzz bench bench-peers format lint install package clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: build ## build, then train and compare on a small text: TEXT=file takes your own, OUT=directory
 	$(BUILD)/dsf demo $(if $(TEXT),--text "$(TEXT)") --out "$(OUT)" $(ARGS)
@@ -30,6 +30,12 @@ build: ## the program, build/dsf
 
 test: build-tests ## all tests but the long ones
 	$(CTEST) -LE '^long$$'
+
+check-sanitizers: ## the same tests under the address, undefined-behaviour and thread sanitizers
+	@$(SETUP) build test
+	@for preset in asan tsan; do \
+	  cmake --preset $$preset --log-level=WARNING >/dev/null && cmake --build --preset $$preset && \
+	  ctest --preset $$preset -j$(JOBS) || exit 1; done
 
 check-long: build-tests build-fuzzers ## two hours: the long tests, the page in a browser, fuzzing, a soak
 	@$(SETUP) browser
