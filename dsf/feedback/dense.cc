@@ -1,5 +1,7 @@
 #include "dsf/feedback/dense.h"
 
+#include <utility>
+
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/gemm.h"
 #include "dsf/kernels/parallel.h"
@@ -25,17 +27,17 @@ std::vector<NamedBuffer> DenseFeedback::buffers() { return {{"matrix", a_.span()
 
 void DenseFeedback::run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
                         MatrixF g) {
-  Matrix power(g.cols, g.cols);
-  Matrix square(g.cols, g.cols);
-  copy(a_, power);
+  copy(a_, work.power.reshape(g.cols, g.cols));
+  work.square.reshape(g.cols, g.cols);
   for (dim_t h = 1; h < layout.steps(); h *= 2) {
     const dim_t rows = g.rows - layout.offset(h);
     const MatrixF product = work.rest.reshape(rows, g.cols);
-    gemm(Op::none, g.middle_rows(layout.offset(h), rows), Op::none, power.view(), Into::overwrite,
+    const ConstMatrixF power = work.power;
+    gemm(Op::none, g.middle_rows(layout.offset(h), rows), Op::none, power, Into::overwrite,
          product);
     add_shifted(layout, h, product, g);
-    gemm(Op::none, power.view(), Op::none, power.view(), Into::overwrite, square.view());
-    std::swap(power, square);
+    gemm(Op::none, power, Op::none, power, Into::overwrite, work.square);
+    std::swap(work.power, work.square);
   }
   cell.local_backward_all(g);
 }

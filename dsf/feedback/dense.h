@@ -19,8 +19,10 @@ class DenseFeedback final : public Feedback {
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
-  /// rest.
-  dim_t workspace_numbers(const GradientShape& g) const override { return g.size(); }
+  /// rest, power and square.
+  dim_t workspace_numbers(const GradientShape& g) const override {
+    return g.size() + 2 * g.state * g.state;
+  }
   /// matrix [S, S]: A, row by row.
   std::vector<NamedBuffer> buffers() override;
 

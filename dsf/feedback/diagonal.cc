@@ -26,11 +26,13 @@ ScanForm scan_of(DiagonalForm form) {
 
 }  // namespace
 
+bool DiagonalFeedback::is_fused(dim_t batch) const {
+  return form_ == DiagonalForm::fused || (form_ == DiagonalForm::automatic && batch >= kFusedBatch);
+}
+
 void DiagonalFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
                            FeedbackWorkspace& work, MatrixF g) {
-  const bool fused = form_ == DiagonalForm::fused ||
-                     (form_ == DiagonalForm::automatic && layout.batch() >= kFusedBatch);
-  if (fused) {
+  if (is_fused(layout.batch())) {
     const auto add_product = [&](ConstMatrixF g_t, MatrixF g_previous) {
       add_diagonal_product(a_.span(), g_t, g_previous);
     };
@@ -42,7 +44,7 @@ void DiagonalFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
 }
 
 dim_t DiagonalFeedback::workspace_numbers(const GradientShape& g) const {
-  return form_ == DiagonalForm::fft ? fft_scan_numbers(g.steps, g.state) : 0;
+  return is_fused(g.batch) ? 0 : scan_numbers(scan_of(form_), g.steps, g.batch, g.state);
 }
 
 }  // namespace dsf

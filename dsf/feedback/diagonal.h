@@ -13,17 +13,19 @@ enum class DiagonalForm { automatic, fused, serial, blocked, fft };
 /// Diagonal State Feedbacks:  g_t = e_t + a g_{t+1}   (paper, eq. 13 with A = diag(a))
 class DiagonalFeedback final : public Feedback {
  public:
-  /// `a`: S numbers in [0, 1].
+  /// `a`: S numbers in [-1, 1]; dsf draws from [0, 1], what is learned may be negative.
   DiagonalFeedback(Buffer<float> a, DiagonalForm form) : a_(std::move(a)), form_(form) {}
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
-  /// The FFT's spectra.
+  /// The scan's.
   dim_t workspace_numbers(const GradientShape& g) const override;
   std::vector<NamedBuffer> buffers() override { return {{"diagonal", a_.span()}}; }
   std::span<float> diagonal() { return a_.span(); }
 
  private:
+  bool is_fused(dim_t batch) const;
+
   Buffer<float> a_;
   DiagonalForm form_;
 };

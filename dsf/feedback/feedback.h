@@ -70,6 +70,8 @@ struct FeedbackWorkspace {
   ScanWorkspace scan;
   Matrix errors;  ///< [N, S]: e, where g alone would lose it
   Matrix rest;    ///< [N, S]: the product under way: g (J - D), or g times a power of A
+  Matrix power;   ///< [S, S]: the power of A under way
+  Matrix square;  ///< [S, S]: the next one
 };
 
 /// The sizes of a batch's g [N, S].
@@ -77,6 +79,7 @@ struct GradientShape {
   dim_t rows = 0;   ///< N
   dim_t state = 0;  ///< S
   dim_t steps = 0;  ///< T
+  dim_t batch = 0;  ///< B
 
   dim_t size() const { return rows * state; }
 };
@@ -98,7 +101,8 @@ class Feedback {
   // What run() takes beside g, for estimates of memory (dsf/model/step_memory.h): by default
   // nothing. Who takes more and does not say so is underestimated by that much.
 
-  /// Numbers of FeedbackWorkspace's matrices and spectra for a batch of this shape, at most.
+  /// Numbers of FeedbackWorkspace's matrices, carries and spectra for a batch of this shape, at
+  /// most.
   virtual dim_t workspace_numbers(const GradientShape& /*g*/) const { return 0; }
   /// True where run() may call begin_trial, for which the cell keeps a second d.
   virtual bool makes_trials() const { return false; }

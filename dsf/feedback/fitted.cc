@@ -1,7 +1,7 @@
 #include "dsf/feedback/fitted.h"
 
-#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "dsf/kernels/parallel.h"
 
@@ -24,24 +24,16 @@ std::vector<NamedBuffer> FittedFeedback::buffers() {
           exact_batches().buffer()};
 }
 
-void FittedFeedback::learn(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF exact) {
-  add_sums(layout, errors, exact);
-  for (dim_t j = 0; j < exact.cols; ++j) {
-    const float a = squares_[j] > 0.0F ? products_[j] / squares_[j] : 0.0F;
-    diagonal()[static_cast<std::size_t>(j)] = std::clamp(a, -1.0F, 1.0F);
-  }
-}
-
 // Columns in parallel, rows in order: sums in double, in the same order with any number of threads.
-void FittedFeedback::add_sums(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF g) {
+void FittedFeedback::learn(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF exact) {
   const float keep = exact_batches().calibrating() ? 1.0F : kDecay;
-  parallel_ranges(g.cols, kColumns, [&](dim_t begin, dim_t end) {
+  parallel_ranges(exact.cols, kColumns, [&](dim_t begin, dim_t end) {
     std::array<double, kColumns> products{};
     std::array<double, kColumns> squares{};
     for (dim_t t = 1; t < layout.steps(); ++t) {
       for (dim_t b = 0; b < layout.rows_at(t); ++b) {
-        const float* after = g.row(layout.offset(t) + b);
-        const float* total = g.row(layout.offset(t - 1) + b);
+        const float* after = exact.row(layout.offset(t) + b);
+        const float* total = exact.row(layout.offset(t - 1) + b);
         const float* error = errors.row(layout.offset(t - 1) + b);
         for (dim_t j = begin; j < end; ++j) {
           const auto column = static_cast<std::size_t>(j - begin);
@@ -53,8 +45,12 @@ void FittedFeedback::add_sums(const PackedLayout& layout, ConstMatrixF errors, C
     }
     for (dim_t j = begin; j < end; ++j) {
       const auto column = static_cast<std::size_t>(j - begin);
-      products_[j] = keep * products_[j] + static_cast<float>(products[column]);
-      squares_[j] = keep * squares_[j] + static_cast<float>(squares[column]);
+      const float product = keep * products_[j] + static_cast<float>(products[column]);
+      const float square = keep * squares_[j] + static_cast<float>(squares[column]);
+      if (!std::isfinite(product) || !std::isfinite(square)) continue;
+      products_[j] = product;
+      squares_[j] = square;
+      set_diagonal(j, square > 0.0F ? static_cast<double>(product / square) : 0.0);
     }
   });
 }

@@ -21,7 +21,6 @@ class FittedFeedback final : public LearningDiagonal {
 
  private:
   void learn(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF exact) override;
-  void add_sums(const PackedLayout& layout, ConstMatrixF errors, ConstMatrixF g);
 
   Buffer<float> products_;
   Buffer<float> squares_;

@@ -1,6 +1,5 @@
 #include "dsf/feedback/learned.h"
 
-#include <algorithm>
 #include <array>
 
 #include "dsf/kernels/parallel.h"
@@ -48,9 +47,8 @@ void LearnedFeedback::learn(const PackedLayout& layout, ConstMatrixF errors, Con
     for (dim_t j = begin; j < end; ++j) {
       const auto column = static_cast<std::size_t>(j - begin);
       if (!(squares[column] > 0.0)) continue;
-      float& factor = a[static_cast<std::size_t>(j)];
-      const double next = static_cast<double>(factor) + kStep * products[column] / squares[column];
-      factor = static_cast<float>(std::clamp(next, -1.0, 1.0));
+      const auto before = static_cast<double>(a[static_cast<std::size_t>(j)]);
+      set_diagonal(j, before + kStep * products[column] / squares[column]);
     }
   });
 }

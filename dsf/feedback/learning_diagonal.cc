@@ -1,5 +1,8 @@
 #include "dsf/feedback/learning_diagonal.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "dsf/feedback/bptt.h"
 #include "dsf/kernels/elementwise.h"
 
@@ -15,6 +18,11 @@ void LearningDiagonal::run(const PackedLayout& layout, BackwardAccess& cell,
     scan_.run(layout, cell, work, g);
   }
   exact_batches_.count();
+}
+
+void LearningDiagonal::set_diagonal(dim_t j, double next) {
+  if (!std::isfinite(next)) return;
+  diagonal()[static_cast<std::size_t>(j)] = static_cast<float>(std::clamp(next, -1.0, 1.0));
 }
 
 }  // namespace dsf

@@ -31,6 +31,9 @@ class LearningDiagonal : public Feedback {
 
   /// a [S].
   std::span<float> diagonal() { return scan_.diagonal(); }
+  /// a_j = next, cut to [-1, 1]; stays where `next` is not finite: training may skip such a batch,
+  /// and could not if it left a trace here.
+  void set_diagonal(dim_t j, double next);
   ExactBatches& exact_batches() { return exact_batches_; }
 
  private:

@@ -42,9 +42,12 @@ void reverse_scan_blocked(const PackedLayout& layout, std::span<const float> a, 
 void reverse_scan_fft(const PackedLayout& layout, std::span<const float> a, ScanWorkspace& work,
                       MatrixF g);
 
-/// Numbers that the FFT form of the diagonal scan keeps in ScanWorkspace::spectra for `steps` steps
-/// of `columns` columns.
+/// Numbers that the FFT form keeps in ScanWorkspace::spectra for `steps` steps of `columns` columns,
+/// and the blocked form in ScanWorkspace::carries for `batch` sequences that have them all.
 dim_t fft_scan_numbers(dim_t steps, dim_t columns);
+dim_t blocked_scan_numbers(dim_t steps, dim_t batch, dim_t columns);
+/// Of whichever form reverse_scan takes; at most, where some sequences are shorter.
+dim_t scan_numbers(ScanForm form, dim_t steps, dim_t batch, dim_t columns);
 
 /// `automatic` takes blocked where there are 256 steps or more and a step has too few elements for
 /// eight tasks, else serial: by the shape alone, so that the result does not depend on the number of

@@ -45,7 +45,7 @@ class ChainOfChunks {
         cut_(layout.batch(), g.cols),
         count_(ceil_div(layout.steps(), kScanChunk)),
         batch_(layout.rows_at(kScanChunk)) {
-    work.carries.ensure((1 + (count_ - 1) * batch_) * g.cols);
+    work.carries.ensure(blocked_scan_numbers(layout.steps(), batch_, g.cols));
     power_ = work.carries.data();
     carries_ = MatrixF(power_ + g.cols, (count_ - 1) * batch_, g.cols);
     chunk_power(a, power_);
@@ -136,6 +136,12 @@ class ChainOfChunks {
 };
 
 }  // namespace
+
+// a^kScanChunk, and g at the start of every chunk but the first.
+dim_t blocked_scan_numbers(dim_t steps, dim_t batch, dim_t columns) {
+  if (steps <= kScanChunk) return 0;
+  return (1 + (ceil_div(steps, kScanChunk) - 1) * batch) * columns;
+}
 
 void reverse_scan_blocked(const PackedLayout& layout, std::span<const float> a, ScanWorkspace& work,
                           MatrixF g) {

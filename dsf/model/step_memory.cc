@@ -64,7 +64,7 @@ MixerMemory recurrent_memory(const ModelConfig& config, const FeedbackConfig& fe
   if (feedback->makes_trials()) work.f32 += KD + E;  // trial_d, trial_d_extra
   return {.kept = {S, 0},
           .work = work,
-          .numbers = feedback->workspace_numbers({batch.rows, S, batch.steps}),
+          .numbers = feedback->workspace_numbers({batch.rows, S, batch.steps, batch.batch}),
           .output = S,
           .state_product = feedback->needs_jacobian()};
 }

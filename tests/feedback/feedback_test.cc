@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "tests/feedback/recording_cell.h"
-#include "tests/reference/reference_stationary.h"
 #include "tests/support/layouts.h"
 
 namespace dsf {
@@ -112,67 +110,6 @@ TEST(IteratedFeedback, EachCorrectionMakesOneMoreStepExact) {
       }
     }
   }
-}
-
-Grid<double> matrix_of(const std::string& method, Feedback& feedback) {
-  std::vector<std::span<float>> values;
-  for (const NamedBuffer& buffer : feedback.buffers()) values.push_back(buffer.values);
-  if (method == "pairs") return reference::pairs_matrix(kState, values.at(0), values.at(1));
-  if (method.starts_with("lowrank")) {
-    return reference::low_rank_matrix(kState, values.at(0), values.at(1), values.at(2));
-  }
-  const dim_t block = static_cast<dim_t>(values.at(0).size()) / kState;
-  return reference::block_matrix(kState, block, values.at(0));
-}
-
-class StationaryFeedbacks : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Structures, StationaryFeedbacks,
-                         ::testing::Values("pairs", "blocks:1", "blocks:4", "blocks:50",
-                                           "lowrank:1", "lowrank:3", "dense", "orthogonal"));
-
-TEST_P(StationaryFeedbacks, FollowTheirMatrixFromStepToStep) {
-  const Problem problem;
-  const auto feedback = make_feedback(config_of(GetParam()), kState, 1, "layer");
-  EXPECT_FALSE(feedback->needs_jacobian());
-  const RecordingCell cell = run(*feedback, problem);
-  EXPECT_EQ(cell.finished, 1);
-  const Grid<double> exact = total_gradient(problem.e, matrix_of(GetParam(), *feedback));
-  EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), exact), kTolerance);
-}
-
-// A norm above 1 would let gradients grow without bound over long sequences. A row vector that A is
-// applied to again and again turns towards the direction that A stretches most.
-TEST_P(StationaryFeedbacks, DoNotGrow) {
-  for (const std::uint64_t seed : {1U, 2U, 3U}) {
-    const auto feedback = make_feedback(config_of(GetParam()), kState, seed, "layer");
-    const Grid<double> a = matrix_of(GetParam(), *feedback);
-    for (dim_t start = 0; start < kState; ++start) {
-      std::vector<double> v(kState);
-      v[static_cast<std::size_t>(start)] = 1.0;
-      for (int step = 0; step < 50; ++step) {
-        std::vector<double> next(kState);
-        for (dim_t i = 0; i < kState; ++i) {
-          for (dim_t j = 0; j < kState; ++j) {
-            next[static_cast<std::size_t>(j)] += v[static_cast<std::size_t>(i)] * a(i, j);
-          }
-        }
-        const double before = std::inner_product(v.begin(), v.end(), v.begin(), 0.0);
-        const double after = std::inner_product(next.begin(), next.end(), next.begin(), 0.0);
-        // The entries are rounded to float.
-        EXPECT_LE(after, before * (1.0 + 1e-5)) << GetParam() << " " << start << " " << step;
-        v = next;
-      }
-    }
-  }
-}
-
-TEST_P(StationaryFeedbacks, AreDrawnFromTheSeed) {
-  const auto matrix = [](std::uint64_t seed, const char* purpose) {
-    return matrix_of(GetParam(), *make_feedback(config_of(GetParam()), kState, seed, purpose));
-  };
-  EXPECT_EQ(matrix(1, "layer").values, matrix(1, "layer").values);
-  EXPECT_NE(matrix(1, "layer").values, matrix(2, "layer").values);
-  EXPECT_NE(matrix(1, "layer").values, matrix(1, "other layer").values);
 }
 
 }  // namespace

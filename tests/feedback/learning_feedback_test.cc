@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tests/feedback/recording_cell.h"
@@ -207,7 +210,75 @@ TEST_P(LearningFeedbacks, BuffersAreTheWholeState) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, LearningFeedbacks, ::testing::Values("adaptive", "learned"));
+// By name, without the counters.
+std::map<std::string, std::vector<float>> learned_by(Feedback& feedback) {
+  std::map<std::string, std::vector<float>> numbers;
+  for (const NamedBuffer& buffer : feedback.buffers()) {
+    if (buffer.name == "counters") continue;
+    numbers[buffer.name].assign(buffer.values.begin(), buffer.values.end());
+  }
+  return numbers;
+}
+
+void expect_finite(Feedback& feedback) {
+  for (const auto& [name, values] : learned_by(feedback)) {
+    for (const float value : values) EXPECT_TRUE(std::isfinite(value)) << name;
+  }
+}
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Nothing goes back from the first step: the other units of a broken batch are sound.
+TEST_P(LearningFeedbacks, LeaveAUnitAloneWhoseNumbersAreNotFinite) {
+  constexpr dim_t kBroken = 2;
+  FeedbackConfig config = config_of(GetParam());
+  config.calibration = config.method == "fitted" ? 2 : 1;
+  config.refit_every = 1;
+  const Problem first;
+  Problem sound;
+  for (float& value : sound.jacobian.values) value = -value;
+  for (const float bad : {kNaN, kInfinity}) {
+    Problem broken = sound;
+    broken.e(0, kBroken) = bad;
+    const auto meets_broken = make_feedback(config, kState, 1, "layer");
+    const auto meets_sound = make_feedback(config, kState, 1, "layer");
+    run(*meets_broken, first);
+    run(*meets_sound, first);
+    const auto before = learned_by(*meets_broken);
+    run(*meets_broken, broken);
+    run(*meets_sound, sound);
+    expect_finite(*meets_broken);
+    for (const auto& [name, expected] : learned_by(*meets_sound)) {
+      const std::vector<float> after = learned_by(*meets_broken).at(name);
+      EXPECT_NE(expected, before.at(name)) << name << ": the second batch must teach something";
+      for (std::size_t j = 0; j < after.size(); ++j) {
+        const bool broken_one = static_cast<dim_t>(j) == kBroken;
+        EXPECT_EQ(after[j], broken_one ? before.at(name)[j] : expected[j]) << name << " " << j;
+      }
+    }
+  }
+}
+
+// From a later step it goes back to all units; the square of 1e30 is infinite in float.
+TEST_P(LearningFeedbacks, StayFiniteWhateverABatchHolds) {
+  FeedbackConfig config = config_of(GetParam());
+  config.calibration = 1;
+  const Problem sound;
+  for (const float bad : {kNaN, kInfinity, -kInfinity, 1e30F}) {
+    Problem broken;
+    broken.e(kLayout.offset(3), 2) = bad;
+    const auto feedback = make_feedback(config, kState, 1, "layer");
+    run(*feedback, broken);
+    expect_finite(*feedback);
+    for (const float value : run(*feedback, sound).seen.values) {
+      EXPECT_TRUE(std::isfinite(value)) << bad;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, LearningFeedbacks,
+                         ::testing::Values("fitted", "adaptive", "learned"));
 
 }  // namespace
 }  // namespace dsf

@@ -29,7 +29,9 @@ std::unique_ptr<Mixer> make_mixer(const std::string& name, ParameterTable& table
   }
   FeedbackConfig feedback;
   feedback.method = "bptt";
-  return make_recurrent_layer(table, prefix, name, "after", kWidth, kWidth, feedback, 1);
+  const bool before = name == "gru_reset_before";
+  return make_recurrent_layer(table, prefix, before ? "gru" : name, before ? "before" : "after",
+                              kWidth, kWidth, feedback, 1);
 }
 
 struct Case {
@@ -39,6 +41,9 @@ struct Case {
   std::string name() const { return mixer + "_in_" + block; }
   friend void PrintTo(const Case& each, std::ostream* out) { *out << each.name(); }
 };
+
+// Lengths 9, 7, 7, 4, 1.
+const PackedLayout kLayout({5, 4, 4, 4, 3, 3, 3, 1, 1});
 
 class EveryMixerTest : public ::testing::TestWithParam<Case> {
  protected:
@@ -61,13 +66,25 @@ class EveryMixerTest : public ::testing::TestWithParam<Case> {
     return to_grid(y);
   }
 
+  // What one pass leaves for the other is f32 in every precision, so the two may differ in theirs.
+  MixerResult run_in(Precision forward_pass, Precision backward_pass) {
+    const RandomMatrix x(kLayout.total_rows(), kWidth, 2);
+    RandomMatrix error(kLayout.total_rows(), mixer->output_width(), 3);
+    const auto tape = mixer->make_tape();
+    Matrix y(x.view().rows, mixer->output_width());
+    mixer->prepare({weights.data()}, forward_pass);
+    mixer->forward(kLayout, x.view(), {}, *tape, y);
+    Matrix dx(x.view().rows, kWidth);
+    Buffer<float> gradients(table.flat_size());
+    mixer->prepare({weights.data()}, backward_pass);
+    mixer->backward(kLayout, x.view(), *tape, error.view(), dx, {gradients.data()});
+    return {to_grid(y), to_grid(dx), to_values(table, gradients), {}};
+  }
+
   ParameterTable table;
   std::unique_ptr<Mixer> mixer;
   Buffer<float> weights;
 };
-
-// Lengths 9, 7, 7, 4, 1.
-const PackedLayout kLayout({5, 4, 4, 4, 3, 3, 3, 1, 1});
 
 TEST_P(EveryMixerTest, IsCausalAndKeepsSequencesApart) {
   RandomMatrix x(kLayout.total_rows(), kWidth, 2);
@@ -158,9 +175,40 @@ TEST_P(EveryMixerTest, CarriesItsStateFromBatchToBatch) {
   expect_close("y", actual, whole);
 }
 
+// bf16 keeps 8 bits, so an operand is off by some 0.1 % of its norm, in ways that do not add up. A
+// dozen products follow each other from the input to the gradients; layer norms magnify it a little.
+TEST_P(EveryMixerTest, Bf16StaysWithinItsRounding) {
+  constexpr double kTolerance = 0.02;
+  const MixerResult exact = run_in(Precision::f32, Precision::f32);
+  const MixerResult rounded = run_in(Precision::bf16, Precision::bf16);
+  expect_close("y", rounded.y, exact.y, kTolerance);
+  expect_close("dx", rounded.dx, exact.dx, kTolerance);
+  expect_close(rounded.parameters, exact.parameters, kTolerance);
+}
+
+// Rounding of float alone would be below 1e-6.
+TEST_P(EveryMixerTest, RoundsToBf16InBothPasses) {
+  constexpr double kVisible = 1e-5;
+  const MixerResult exact = run_in(Precision::f32, Precision::f32);
+  const MixerResult rounded = run_in(Precision::bf16, Precision::bf16);
+  EXPECT_GT(reference::relative_error(rounded.y, exact.y), kVisible);
+
+  const MixerResult rounded_forward_only = run_in(Precision::bf16, Precision::f32);
+  EXPECT_EQ(rounded_forward_only.y.values, rounded.y.values);
+  EXPECT_GT(reference::relative_error(rounded.dx, rounded_forward_only.dx), kVisible);
+  for (const ParameterInfo& entry : table.entries()) {
+    const bool multiplied = !entry.vector && entry.name.find("weight") != std::string::npos;
+    if (!multiplied) continue;
+    EXPECT_GT(reference::relative_error(rounded.parameters.at(entry.name),
+                                        rounded_forward_only.parameters.at(entry.name)),
+              kVisible)
+        << entry.name;
+  }
+}
+
 std::vector<Case> every_case() {
   std::vector<Case> cases;
-  for (const char* mixer : {"rnn", "gru", "lstm", "attention", "ema"}) {
+  for (const char* mixer : {"rnn", "gru", "gru_reset_before", "lstm", "attention", "ema"}) {
     for (const char* block : {"none", "plain", "transformer"}) cases.push_back({mixer, block});
   }
   return cases;

@@ -177,5 +177,17 @@ TEST_P(ExactGatePath, GatedIsBpttWithoutU) {
   expect_equals_bptt(s, "gated");
 }
 
+// The path through a unit's own recurrent weights is not `gated`'s.
+TEST_P(ExactGatePath, GatedIsNotBpttWhereUIsDiagonal) {
+  const Stack s = with_diagonal_recurrence(GetParam());
+  const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
+  const auto gated = testing::run_fast(s, feedback_of("gated")).gradients;
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_GT(reference::relative_error(gated.parameters[0][k], bptt.parameters[0][k]), 1e-3)
+        << reference::kParameterNames[k];
+  }
+  EXPECT_GT(reference::relative_error(gated.dx, bptt.dx), 1e-3);
+}
+
 }  // namespace
 }  // namespace dsf

@@ -2,12 +2,15 @@
 
 // Runs the library's recurrent layers on the stacks of tests/reference/stack.h.
 
+#include <algorithm>
+#include <cstddef>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "dsf/layers/recurrent.h"
 #include "tests/reference/stack.h"
+#include "tests/support/every_feedback.h"
 
 namespace dsf::testing {
 
@@ -28,6 +31,14 @@ inline FeedbackConfig feedback_of(const std::string& method, const std::string& 
   FeedbackConfig config;
   config.method = method;
   config.scan = scan;
+  return config;
+}
+
+/// The same; what learns does so from the first batch, and from every second one after it.
+inline FeedbackConfig soon_learning_feedback(const std::string& method) {
+  FeedbackConfig config = feedback_of(method);
+  config.calibration = 1;
+  config.refit_every = 2;
   return config;
 }
 
@@ -67,7 +78,7 @@ class FastStack {
           make_feedback(feedback, spec.state(), 1, "diagonal")));
       if (shared_work) layers_.back()->rebuild_gates_in(shared_work);
       for (const NamedBuffer& buffer : layers_.back()->buffers()) {
-        if (!buffer.name.ends_with("feedback.diagonal")) continue;
+        if (!is_diagonal(buffer)) continue;
         for (std::size_t j = 0; j < buffer.values.size(); ++j) {
           buffer.values[j] = static_cast<float>(stack.diagonals[l][j]);
         }
@@ -84,6 +95,31 @@ class FastStack {
   }
 
   const ParameterTable& table() const { return table_; }
+
+  /// All numbers of the feedbacks' buffers, in one row.
+  std::vector<float> feedback_numbers() {
+    std::vector<float> numbers;
+    for_each_buffer([&](std::size_t /*layer*/, const NamedBuffer& buffer) {
+      numbers.insert(numbers.end(), buffer.values.begin(), buffer.values.end());
+    });
+    return numbers;
+  }
+  void set_feedback_numbers(const std::vector<float>& numbers) {
+    auto from = numbers.begin();
+    for_each_buffer([&](std::size_t /*layer*/, const NamedBuffer& buffer) {
+      const auto end = from + static_cast<std::ptrdiff_t>(buffer.values.size());
+      std::copy(from, end, buffer.values.begin());
+      from = end;
+    });
+  }
+  /// a of each layer, as Stack::diagonals has it.
+  std::vector<std::vector<double>> diagonals() {
+    std::vector<std::vector<double>> all(layers_.size());
+    for_each_buffer([&](std::size_t layer, const NamedBuffer& buffer) {
+      if (is_diagonal(buffer)) all[layer].assign(buffer.values.begin(), buffer.values.end());
+    });
+    return all;
+  }
 
   FastResult run() { return run(stack_); }
 
@@ -124,6 +160,15 @@ class FastStack {
   }
 
  private:
+  static bool is_diagonal(const NamedBuffer& buffer) {
+    return buffer.name.ends_with("feedback.diagonal");
+  }
+  template <typename Body>
+  void for_each_buffer(const Body& body) {
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      for (const NamedBuffer& buffer : layers_[l]->buffers()) body(l, buffer);
+    }
+  }
   static void add_to(const reference::Grid<double>& x, reference::Grid<double>& y) {
     for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] += x.values[i];
   }

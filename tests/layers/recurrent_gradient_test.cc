@@ -186,6 +186,23 @@ TEST_P(RecurrentGradient, FirstBatchOfFittedIsBpttToTheBit) {
   }
 }
 
+// And those after them by the diagonal that was learned.
+TEST_P(RecurrentGradient, SecondBatchOfFittedIsDsfByItsFittedDiagonal) {
+  const Stack s = stack(9, PackedLayout({9, 9, 4, 1}));
+  const auto bptt = reference::stack_backward(s, Method::bptt);
+  for (const char* method : {"fitted", "adaptive", "learned"}) {
+    SCOPED_TRACE(method);
+    testing::FastStack fast(s, testing::soon_learning_feedback(method), Precision::f32);
+    expect_close(fast.run(), bptt, kFloatTolerance);
+    Stack by_what_was_learned = s;
+    by_what_was_learned.diagonals = fast.diagonals();
+    EXPECT_NE(by_what_was_learned.diagonals, s.diagonals);
+    const auto dsf = reference::stack_backward(by_what_was_learned, Method::dsf);
+    EXPECT_GT(reference::relative_error(dsf.dx, bptt.dx), 1e-3) << "or the batch may be exact";
+    expect_close(fast.run(), dsf, kFloatTolerance);
+  }
+}
+
 // The same with all sequences equally long, where no previous states are gathered.
 TEST_P(RecurrentGradient, EqualLengthsEqualTheSlowReference) {
   const Stack s = stack(9, PackedLayout::uniform(4, 3));
@@ -236,17 +253,24 @@ TEST_P(RecurrentGradient, BpttOfALargeStackEqualsDerivativesAlongDirections) {
   }
 }
 
-// A second batch through the same tape sees nothing of the first, larger one.
+// A batch through a used tape sees nothing of those before it, be they larger or smaller: it goes
+// back as on a fresh tape, with what the feedback has learned so far.
 TEST_P(RecurrentGradient, TapeIsReusable) {
   const Stack large = stack(9, PackedLayout({40, 40, 12, 11, 11, 2}));
   Stack small = stack(9, kShort);
   small.parameters = large.parameters;
   small.diagonals = large.diagonals;
-  for (const char* method : {"bptt", "ft", "dsf", "gated", "gated:diagonal", "iterated:2"}) {
-    const std::vector<double> fresh = testing::run_fast(small, feedback_of(method)).flat();
-    testing::FastStack fast(large, feedback_of(method), Precision::f32);
-    fast.run();
-    EXPECT_EQ(fast.run(small).flat(), fresh) << method;
+  const Stack* const batches[] = {&large, &small, &small, &large};
+  for (const std::string& method : testing::every_feedback()) {
+    SCOPED_TRACE(method);
+    const FeedbackConfig feedback = testing::soon_learning_feedback(method);
+    testing::FastStack used(large, feedback, Precision::f32);
+    for (const Stack* batch : batches) {
+      testing::FastStack fresh(*batch, feedback, Precision::f32);
+      fresh.set_feedback_numbers(used.feedback_numbers());
+      EXPECT_EQ(used.run(*batch).flat(), fresh.run().flat());
+      EXPECT_EQ(used.feedback_numbers(), fresh.feedback_numbers());
+    }
   }
 }
 

@@ -57,8 +57,12 @@ void enlarge_small_weights(LanguageModel& model) {
 class EveryModel : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
   LanguageModel make(std::uint64_t seed = 1) const {
-    return {model_config(std::get<0>(GetParam()), std::get<1>(GetParam())), feedback("bptt"),
-            kVocab, seed};
+    ModelConfig config = model_config(std::get<0>(GetParam()), std::get<1>(GetParam()));
+    if (config.mixer == "gru_reset_before") {
+      config.mixer = "gru";
+      config.reset = "before";
+    }
+    return {config, feedback("bptt"), kVocab, seed};
   }
 };
 
@@ -160,8 +164,8 @@ TEST_P(EveryModel, BitsDoNotDependOnTheNumberOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
-                         ::testing::Combine(::testing::Values("rnn", "gru", "lstm", "attention",
-                                                              "ema"),
+                         ::testing::Combine(::testing::Values("rnn", "gru", "gru_reset_before",
+                                                              "lstm", "attention", "ema"),
                                             ::testing::Values("plain", "transformer")));
 
 // Layers that rebuild their gates share the memory for them; one that took what another left there

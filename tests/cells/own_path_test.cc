@@ -1,0 +1,162 @@
+// A Jacobian in two parts, J_t = D_t + R_t: what a trial sends back along the own path and what
+// rest_product adds are together what backward_step sends back.
+
+#include "dsf/cells/own_path.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "dsf/cells/cell.h"
+#include "tests/reference/recurrent.h"
+
+namespace dsf {
+namespace {
+
+using reference::Grid;
+
+struct Case {
+  CellKind kind;
+  GruReset reset;
+  const char* name;
+};
+void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
+
+constexpr Case kCells[] = {
+    {CellKind::rnn, GruReset::after, "rnn"},
+    {CellKind::gru, GruReset::after, "gru_reset_after"},
+    {CellKind::gru, GruReset::before, "gru_reset_before"},
+    {CellKind::lstm, GruReset::after, "lstm"},
+};
+
+// More rows behind the first step than one task of rest_product takes.
+const PackedLayout kLayout({20, 13, 13, 4});
+
+// A cell between its forward pass and the way back, with a g for every row.
+class CellOnItsWayBack {
+ public:
+  explicit CellOnItsWayBack(const Case& each)
+      : spec_{each.kind, each.reset, 7, 11},
+        cell_(make_cell(spec_.kind, spec_.reset, spec_.input, spec_.hidden)) {
+    Rng rng(6);
+    const dim_t rows = kLayout.total_rows();
+    weights_ = reference::cast<float>(reference::random_parameters(spec_, rng));
+    x_ = Grid<float>(reference::random_grid(rows, spec_.input, 1.0, rng));
+    g_ = Grid<float>(reference::random_grid(rows, spec_.state(), 1.0, rng));
+    Grid<float> state(reference::random_grid(kLayout.batch(), spec_.state(), 0.5, rng));
+    Grid<float> y(rows, spec_.state());
+    cell_->prepare({weights_[0].view(), weights_[1].view(), weights_[2].values.data(),
+                    weights_[3].values.data()},
+                   Precision::f32, true);
+    cell_->forward(kLayout, x_.view(), state.view(), tape_, y.view());
+    cell_->begin_backward(kLayout, x_.view(), tape_);
+  }
+
+  /// g_t D_t at row (t, b).
+  Grid<float> own_path(OwnPath path) {
+    cell_->begin_trial(tape_);
+    return sent_back(
+        [&](StepRows rows, MatrixF g) { cell_->own_path_trial(kLayout, rows, path, tape_, g); });
+  }
+
+  /// g_t (J_t - D_t) at row (t, b), after the trial of the same path.
+  Grid<float> rest(OwnPath path, float at_the_first_step) {
+    Grid<float> rest(g_.rows, g_.cols);
+    std::fill(rest.values.begin(), rest.values.end(), at_the_first_step);
+    cell_->rest_product(kLayout, path, tape_, rest.view());
+    return rest;
+  }
+
+  /// g_t J_t at row (t, b); uses up the tape.
+  Grid<float> all() {
+    return sent_back(
+        [&](StepRows rows, MatrixF g) { cell_->backward_step(kLayout, rows, tape_, g); });
+  }
+
+ private:
+  // What `step` adds to the rows before those of t, which are zero, from the g of t alone.
+  template <typename Step>
+  Grid<float> sent_back(const Step& step) const {
+    Grid<float> sent(g_.rows, g_.cols);
+    for (dim_t t = kLayout.steps() - 1; t >= 0; --t) {
+      const StepRows rows{t, 0, kLayout.rows_at(t)};
+      Grid<float> g(g_.rows, g_.cols);
+      for (dim_t b = 0; b < rows.count; ++b) {
+        g.set_row(kLayout.offset(t) + b, g_.row(kLayout.offset(t) + b));
+      }
+      step(rows, g.view());
+      for (dim_t b = 0; t > 0 && b < rows.count; ++b) {
+        sent.set_row(kLayout.offset(t) + b, g.row(kLayout.offset(t - 1) + b));
+      }
+    }
+    return sent;
+  }
+
+  reference::LayerSpec spec_;
+  std::unique_ptr<Cell> cell_;
+  reference::Parameters<float> weights_;
+  Grid<float> x_;
+  Grid<float> g_;
+  CellTape tape_;
+};
+
+// In double, without the rows of the first step, which send nothing back.
+Grid<double> behind_the_first_step(const Grid<float>& grid) {
+  Grid<double> later(grid.rows - kLayout.batch(), grid.cols);
+  for (dim_t i = 0; i < later.rows; ++i) {
+    for (dim_t j = 0; j < later.cols; ++j) {
+      later(i, j) = static_cast<double>(grid(kLayout.batch() + i, j));
+    }
+  }
+  return later;
+}
+
+class OwnPathAndRest : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Cells, OwnPathAndRest, ::testing::ValuesIn(kCells),
+                         [](const auto& suite) { return std::string(suite.param.name); });
+
+// Sums of at most 4 x 11 products in float, and what is taken out of them again.
+constexpr double kTolerance = 50 * 6e-8;
+
+TEST_P(OwnPathAndRest, AreTogetherTheWholeJacobian) {
+  for (const OwnPath path : {OwnPath::gates, OwnPath::diagonal}) {
+    SCOPED_TRACE(path == OwnPath::gates ? "gates" : "diagonal");
+    CellOnItsWayBack cell(GetParam());
+    const Grid<double> own = behind_the_first_step(cell.own_path(path));
+    const Grid<double> rest = behind_the_first_step(cell.rest(path, 0.0F));
+    const Grid<double> all = behind_the_first_step(cell.all());
+    Grid<double> sum = own;
+    for (std::size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += rest.values[i];
+    EXPECT_LT(reference::relative_error(sum, all), kTolerance);
+    EXPECT_GT(reference::norm(own), 0.01 * reference::norm(all)) << "the own path must matter";
+    EXPECT_GT(reference::norm(rest), 0.01 * reference::norm(all)) << "the rest must matter";
+  }
+}
+
+// The rnn has nothing around its recurrent matrix, and takes the diagonal for both.
+TEST_P(OwnPathAndRest, DifferBetweenThePathsOfAllCellsButTheRnn) {
+  CellOnItsWayBack cell(GetParam());
+  const Grid<float> gates = cell.own_path(OwnPath::gates);
+  const Grid<float> rest_of_gates = cell.rest(OwnPath::gates, 0.0F);
+  const Grid<float> diagonal = cell.own_path(OwnPath::diagonal);
+  const Grid<float> rest_of_diagonal = cell.rest(OwnPath::diagonal, 0.0F);
+  const bool alike = GetParam().kind == CellKind::rnn;
+  EXPECT_EQ(gates.values == diagonal.values, alike);
+  EXPECT_EQ(rest_of_gates.values == rest_of_diagonal.values, alike);
+}
+
+TEST_P(OwnPathAndRest, LeaveTheFirstStepOfTheRestAlone) {
+  CellOnItsWayBack cell(GetParam());
+  cell.own_path(OwnPath::diagonal);
+  const Grid<float> rest = cell.rest(OwnPath::diagonal, 7.0F);
+  for (dim_t b = 0; b < kLayout.batch(); ++b) {
+    EXPECT_EQ(rest.row(b), std::vector<float>(static_cast<std::size_t>(rest.cols), 7.0F));
+  }
+}
+
+}  // namespace
+}  // namespace dsf
