@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -48,12 +49,13 @@ const std::vector<std::string> kColumns = {"bptt", "ft", "dsf"};
 double validation_perplexity(const EvalPoint& point) { return point.perplexity; }
 double training_perplexity(const EvalPoint& point) { return std::exp(point.train_loss); }
 
-/// The mean of the runs' values at each evaluation, where it is finite. All runs have the same
-/// evaluations.
+/// The mean of the runs' values at each evaluation that all of them have, where it is finite.
 Curve mean_curve(const MethodRuns& runs, double (*value)(const EvalPoint&)) {
   Curve curve{method_title(runs.method), runs.method, {}, {}};
   const std::vector<EvalPoint>& places = runs.runs.front().evaluations;
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  std::size_t shared = places.size();
+  for (const RunRecord& run : runs.runs) shared = std::min(shared, run.evaluations.size());
+  for (std::size_t i = 0; i < shared; ++i) {
     double mean = 0.0;
     for (const RunRecord& run : runs.runs) {
       mean += value(run.evaluations[i]) / static_cast<double>(runs.runs.size());

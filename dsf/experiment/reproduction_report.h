@@ -23,7 +23,8 @@ std::string reproduction_json(const PaperExperiment& experiment,
 Figure reproduction_figure(const PaperExperiment& experiment, const std::vector<ModelRuns>& models);
 
 /// curves_<model>: perplexity of training and validation over the epochs, two curves a method, mean
-/// over the seeds. Models without a finished run are left out.
+/// over the seeds, as far as all of them were evaluated. Models without a finished run are left
+/// out.
 std::vector<NamedFigure> curve_figures(const std::vector<ModelRuns>& models);
 
 }  // namespace dsf

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/support/temp_directory.h"
 #include "tests/support/thread_guard.h"
@@ -64,6 +65,26 @@ TEST(Complexity, DifferencesWithinTheirSpreadAreKeptButNotFitted) {
   EXPECT_EQ(complexity_times(points).rows()[0][5], "-1000.000");
   EXPECT_EQ(complexity_figures({kSweep}, points)[0].figure.curves[0].x.size(), 3U)
       << "its axis is logarithmic";
+}
+
+TEST(Complexity, SweepsHaveLengthsAndWidthsEnoughForAnExponentAtBothBatchSizes) {
+  const auto quick = complexity_sweeps(Scale::quick);
+  const auto full = complexity_sweeps(Scale::full);
+  for (const auto& sweeps : {quick, full}) {
+    ASSERT_EQ(sweeps.size(), 2U);
+    EXPECT_EQ(sweeps[0].batch, 1);
+    EXPECT_EQ(sweeps[1].batch, 128);
+    for (const ComplexitySweep& sweep : sweeps) {
+      const std::set<dim_t> lengths(sweep.lengths.begin(), sweep.lengths.end());
+      const std::set<dim_t> widths(sweep.widths.begin(), sweep.widths.end());
+      EXPECT_GE(lengths.size(), 5U) << sweep.batch;
+      EXPECT_GE(widths.size(), 5U) << sweep.batch;
+    }
+  }
+  for (std::size_t i = 0; i < quick.size(); ++i) {
+    EXPECT_EQ(full[i].lengths.back(), 2 * quick[i].lengths.back());
+    EXPECT_EQ(full[i].widths.back(), 2 * quick[i].widths.back());
+  }
 }
 
 TEST(Complexity, EveryShapeIsMeasuredOnceAndKept) {

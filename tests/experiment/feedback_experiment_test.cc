@@ -12,6 +12,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/experiment/step_time.h"
+#include "dsf/feedback/feedback_method.h"
 #include "dsf/model/language_model.h"
 #include "tests/support/small_text.h"
 #include "tests/support/temp_directory.h"
@@ -21,15 +22,55 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 int never() { return 0; }
 
-TEST(FeedbackExperiment, HasEveryCellAndMethodInBothScales) {
+std::vector<std::string> model_names(Scale scale) {
+  std::vector<std::string> names;
+  for (const PaperModel& model : feedback_experiment(scale, "wikitext").models) {
+    names.push_back(model.name);
+  }
+  return names;
+}
+
+TEST(FeedbackExperiment, HasTheseModels) {
+  EXPECT_THAT(model_names(Scale::quick),
+              UnorderedElementsAre("char_gru_1L128", "char_lstm_1L128", "char_rnn_1L128",
+                                   "wikitext_gru_3L64", "wikitext_lstm_3L64", "wikitext_rnn_3L64"));
+  EXPECT_THAT(
+      model_names(Scale::full),
+      UnorderedElementsAre("char_gru_1L256", "char_lstm_1L256", "char_rnn_1L256", "word_gru_1L256",
+                           "word_lstm_1L256", "word_rnn_1L256", "word_gru_3L256", "word_lstm_3L256",
+                           "word_rnn_3L256", "recall_16", "recall_64", "recall_256", "recall_1024",
+                           "wikitext_gru_3L512", "wikitext_lstm_3L512", "wikitext_rnn_3L512"));
+}
+
+TEST(FeedbackExperiment, TrainsEveryMethodOfTheLibraryAtFullScale) {
+  std::set<std::string> trained;
+  for (const PaperModel& model : feedback_experiment(Scale::full, "wikitext").models) {
+    trained.insert(model.methods.begin(), model.methods.end());
+  }
+  for (const std::string& name : feedback_methods()) {
+    EXPECT_TRUE(std::ranges::any_of(trained, [&name](const std::string& method) {
+      return is_named(method, name);
+    })) << name;
+  }
+}
+
+TEST(FeedbackExperiment, TrainsTenMethodsOnEveryModelAtQuickScale) {
+  for (const PaperModel& model : feedback_experiment(Scale::quick, "wikitext").models) {
+    EXPECT_THAT(model.methods,
+                UnorderedElementsAre("bptt", "ft", "dsf", "fitted", "adaptive", "learned", "gated",
+                                     "gated:diagonal", "iterated:1", "iterated:2"))
+        << model.name;
+  }
+}
+
+TEST(FeedbackExperiment, HasEveryCellAndAtLeastTenMethodsInBothScales) {
   for (const Scale scale : {Scale::quick, Scale::full}) {
     std::set<std::string> cells;
-    std::set<std::string> names;
     for (const PaperModel& model : feedback_experiment(scale, "wikitext").models) {
-      EXPECT_TRUE(names.insert(model.name).second) << model.name << " names two models";
       const RunConfig config = with_assignments(RunConfig(), parse_assignments(model.settings));
       cells.insert(config.model.mixer);
       for (const std::string& method : model.methods) {

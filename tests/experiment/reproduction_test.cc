@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -19,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 RunConfig config_of(const PaperModel& model) {
@@ -133,6 +135,56 @@ TEST(Reproduction, SaysHowManySeedsAreLeft) {
   const json report = json::parse(reproduction_json(PaperExperiment{}, {runs_of({10.0, 12.0}, 3)}));
   EXPECT_EQ(report["models"][0]["bptt"]["seeds"], 3);
   EXPECT_EQ(report["models"][0]["bptt"]["runs"].size(), 2U);
+}
+
+/// A run a method, with this best perplexity.
+ModelRuns runs_by_method(const std::map<std::string, double>& perplexities) {
+  ModelRuns model;
+  for (const auto& [method, perplexity] : perplexities) {
+    MethodRuns& runs = model.methods.emplace_back();
+    runs.method = method;
+    runs.runs.emplace_back().best_perplexity = perplexity;
+  }
+  return model;
+}
+
+TEST(Reproduction, SaysWhetherDsfLiesBetweenBpttAndFtBptt) {
+  const auto expect_said = [](const std::map<std::string, double>& perplexities,
+                              const std::string& text, const json& value) {
+    const ModelRuns model = runs_by_method(perplexities);
+    const json report = json::parse(reproduction_json(PaperExperiment{}, {model}));
+    EXPECT_EQ(reproduction_table({model}).rows()[0].back(), text) << report;
+    EXPECT_EQ(report["models"][0].at("dsf_between"), value) << report;
+  };
+  expect_said({{"bptt", 10.0}, {"dsf", 11.0}, {"ft", 12.0}}, "yes", true);
+  expect_said({{"bptt", 10.0}, {"dsf", 10.0}, {"ft", 12.0}}, "yes", true);
+  expect_said({{"bptt", 10.0}, {"dsf", 12.0}, {"ft", 12.0}}, "yes", true);
+  expect_said({{"bptt", 10.0}, {"dsf", 13.0}, {"ft", 12.0}}, "no", false);
+  expect_said({{"bptt", 11.0}, {"dsf", 10.0}, {"ft", 12.0}}, "no", false);
+  expect_said({{"bptt", 10.0}, {"dsf", 11.0}}, "-", nullptr);
+}
+
+RunRecord run_of_evaluations(const std::vector<double>& perplexities) {
+  RunRecord run;
+  for (const double perplexity : perplexities) {
+    EvalPoint& point = run.evaluations.emplace_back();
+    point.epoch = static_cast<double>(run.evaluations.size());
+    point.perplexity = perplexity;
+  }
+  return run;
+}
+
+TEST(Reproduction, CurveEndsWithTheShortestRun) {
+  const RunRecord longer = run_of_evaluations({30.0, 20.0, 10.0});
+  const RunRecord shorter = run_of_evaluations({50.0, 40.0});
+  for (const auto& runs : {std::vector{longer, shorter}, std::vector{shorter, longer}}) {
+    ModelRuns model;
+    model.methods.push_back({"dsf", 2, runs});
+    const Figure figure = curve_figures({model})[0].figure;
+    ASSERT_EQ(figure.curves.size(), 2U);
+    for (const Curve& curve : figure.curves) EXPECT_THAT(curve.x, ElementsAre(1.0, 2.0));
+    EXPECT_THAT(figure.curves[0].y, ElementsAre(40.0, 30.0));
+  }
 }
 
 TEST_F(TinyGrid, FinishedRunsAreReadBackAndStoppedOnesResumed) {

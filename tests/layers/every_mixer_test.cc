@@ -5,7 +5,9 @@
 
 #include <ostream>
 
+#include "dsf/cells/slices.h"
 #include "dsf/feedback/feedback_config.h"
+#include "dsf/kernels/gemm_tiles.h"
 #include "dsf/layers/attention.h"
 #include "dsf/layers/ema.h"
 #include "dsf/layers/plain_block.h"
@@ -20,18 +22,18 @@ namespace {
 constexpr dim_t kWidth = 12;
 constexpr float kDeviation = 0.02F;
 
-std::unique_ptr<Mixer> make_mixer(const std::string& name, ParameterTable& table) {
+std::unique_ptr<Mixer> make_mixer(const std::string& name, dim_t width, ParameterTable& table) {
   const std::string prefix = "mixer.";
-  if (name == "attention") return std::make_unique<Attention>(table, prefix, kWidth, 2, kDeviation);
+  if (name == "attention") return std::make_unique<Attention>(table, prefix, width, 2, kDeviation);
   if (name == "ema") {
-    return std::make_unique<Ema>(table, prefix, kWidth, Ema::default_channels(kWidth),
+    return std::make_unique<Ema>(table, prefix, width, Ema::default_channels(width),
                                  Ema::kDefaultDims, kDeviation);
   }
   FeedbackConfig feedback;
   feedback.method = "bptt";
   const bool before = name == "gru_reset_before";
   return make_recurrent_layer(table, prefix, before ? "gru" : name, before ? "before" : "after",
-                              kWidth, kWidth, feedback, 1);
+                              width, width, feedback, 1);
 }
 
 struct Case {
@@ -45,16 +47,22 @@ struct Case {
 // Lengths 9, 7, 7, 4, 1.
 const PackedLayout kLayout({5, 4, 4, 4, 3, 3, 3, 1, 1});
 
+std::unique_ptr<Mixer> make_block(const Case& each, dim_t width, ParameterTable& table) {
+  std::unique_ptr<Mixer> mixer = make_mixer(each.mixer, width, table);
+  if (each.block == "plain") {
+    return std::make_unique<PlainBlock>(table, "", width, true, kDeviation, std::move(mixer));
+  }
+  if (each.block == "transformer") {
+    return std::make_unique<TransformerBlock>(table, "", width, true, kDeviation, kDeviation,
+                                              std::move(mixer));
+  }
+  return mixer;
+}
+
 class EveryMixerTest : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    mixer = make_mixer(GetParam().mixer, table);
-    if (GetParam().block == "plain") {
-      mixer = std::make_unique<PlainBlock>(table, "", kWidth, true, kDeviation, std::move(mixer));
-    } else if (GetParam().block == "transformer") {
-      mixer = std::make_unique<TransformerBlock>(table, "", kWidth, true, kDeviation, kDeviation,
-                                                 std::move(mixer));
-    }
+    mixer = make_block(GetParam(), kWidth, table);
     weights = random_weights(table, 1);
     mixer->prepare({weights.data()}, Precision::f32);
   }
@@ -107,14 +115,22 @@ TEST_P(EveryMixerTest, IsCausalAndKeepsSequencesApart) {
 }
 
 TEST_P(EveryMixerTest, GivesTheSameBitsWithAnyNumberOfThreads) {
-  // Large enough for every kernel to cut it into several tasks.
+  // Large enough for products over all rows, walks through time and row-wise kernels to have
+  // several tasks.
+  constexpr dim_t kManyTasksWidth = 96;
   const PackedLayout layout = PackedLayout::uniform(70, 40);
-  const RandomMatrix x(layout.total_rows(), kWidth, 2);
-  const RandomMatrix dy(layout.total_rows(), mixer->output_width(), 3);
+  ASSERT_GT(choose_panel_tiles(layout.total_rows(), kManyTasksWidth, kManyTasksWidth).count(), 1);
+  ASSERT_GT(slice_count(layout), 1);
+  ParameterTable wide_table;
+  const auto wide = make_block(GetParam(), kManyTasksWidth, wide_table);
+  const Buffer<float> wide_weights = random_weights(wide_table, 1);
+  wide->prepare({wide_weights.data()}, Precision::f32);
+  const RandomMatrix x(layout.total_rows(), kManyTasksWidth, 2);
+  const RandomMatrix dy(layout.total_rows(), wide->output_width(), 3);
   for (const PackedLayout* each : {&kLayout, &layout}) {
     const dim_t rows = each->total_rows();
     EXPECT_TRUE(same_with_any_thread_count([&] {
-      return run_mixer(*mixer, table, *each, x.view().middle_rows(0, rows),
+      return run_mixer(*wide, wide_table, *each, x.view().middle_rows(0, rows),
                        dy.view().middle_rows(0, rows));
     }));
   }

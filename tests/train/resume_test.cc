@@ -16,31 +16,30 @@ using ::testing::Not;
 
 constexpr dim_t kSteps = 30;
 
-using Case =
-    std::tuple<const char*, const char*, dim_t>;  // batching, method, steps before the stop
-
-class Resume : public ::testing::TestWithParam<Case> {
- protected:
-  std::vector<Assignment> settings() const {
-    return small_settings(corpus_, {std::string("data.batching=") + std::get<0>(GetParam()),
-                                    std::string("feedback.method=") + std::get<1>(GetParam()),
-                                    "train.steps=" + std::to_string(kSteps)});
-  }
-  TempDirectory directory_;
-  fs::path corpus_ = directory_.write("text.txt", small_text(150));
-};
-
-TEST_P(Resume, StoppedAndResumedRunEqualsTheUninterruptedOneBitForBit) {
-  small_run(directory_ / "whole", settings());
+/// A run of these settings that is stopped behind step `stop` and resumed equals one that is not.
+void expect_resume_leaves_no_trace(std::vector<std::string> settings, dim_t stop) {
+  const TempDirectory directory;
+  const fs::path corpus = directory.write("text.txt", small_text(150));
+  settings.push_back("train.steps=" + std::to_string(kSteps));
+  small_run(directory / "whole", small_settings(corpus, settings));
   const RunSummary stopped =
-      small_run(directory_ / "cut", settings(), false, std::get<2>(GetParam()));
+      small_run(directory / "cut", small_settings(corpus, settings), false, stop);
   ASSERT_TRUE(stopped.interrupted);
-  ASSERT_EQ(stopped.steps, std::get<2>(GetParam()));
-  const RunSummary resumed = small_run(directory_ / "cut", {}, true);
+  ASSERT_EQ(stopped.steps, stop);
+  const RunSummary resumed = small_run(directory / "cut", {}, true);
   EXPECT_EQ(resumed.steps, kSteps);
-  EXPECT_EQ(losses_of(directory_ / "cut"), losses_of(directory_ / "whole"));
-  EXPECT_EQ(snapshot(directory_ / "cut" / "checkpoints"),
-            snapshot(directory_ / "whole" / "checkpoints"));
+  EXPECT_EQ(losses_of(directory / "cut"), losses_of(directory / "whole"));
+  EXPECT_EQ(snapshot(directory / "cut" / "checkpoints"),
+            snapshot(directory / "whole" / "checkpoints"));
+}
+
+using Case =
+    std::tuple<std::string, std::string, dim_t>;  // batching, method, steps before the stop
+
+class Resume : public ::testing::TestWithParam<Case> {};
+TEST_P(Resume, StoppedAndResumedRunEqualsTheUninterruptedOneBitForBit) {
+  const auto& [batching, method, stop] = GetParam();
+  expect_resume_leaves_no_trace({"data.batching=" + batching, "feedback.method=" + method}, stop);
 }
 
 // 120 lines in batches of 8 are 15 steps an epoch: the stops lie inside, at the end of and behind
@@ -52,20 +51,27 @@ INSTANTIATE_TEST_SUITE_P(Batchings, Resume,
 
 // A fitted diagonal is fitted on the first batches and, where it adapts, again every 7: the stops
 // lie inside the calibration, just behind it, and between two refits.
-class ResumeFitted : public Resume {};
+class ResumeFitted : public ::testing::TestWithParam<Case> {};
 TEST_P(ResumeFitted, StoppedAndResumedRunEqualsTheUninterruptedOneBitForBit) {
-  std::vector<Assignment> with_refits = settings();
-  with_refits.push_back(parse_assignment("feedback.refit_every=7"));
-  small_run(directory_ / "whole", with_refits);
-  small_run(directory_ / "cut", with_refits, false, std::get<2>(GetParam()));
-  small_run(directory_ / "cut", {}, true);
-  EXPECT_EQ(snapshot(directory_ / "cut" / "checkpoints"),
-            snapshot(directory_ / "whole" / "checkpoints"));
+  const auto& [batching, method, stop] = GetParam();
+  expect_resume_leaves_no_trace(
+      {"data.batching=" + batching, "feedback.method=" + method, "feedback.refit_every=7"}, stop);
 }
 INSTANTIATE_TEST_SUITE_P(Batchings, ResumeFitted,
                          ::testing::Combine(::testing::Values("sentences"),
                                             ::testing::Values("fitted", "adaptive", "learned"),
                                             ::testing::Values(2, 4, 16)));
+
+// A stream carries each mixer's own kind of state. The stops lie inside the first epoch and the
+// second, where that state is not zero.
+class ResumeStream : public ::testing::TestWithParam<std::tuple<std::string, dim_t>> {};
+TEST_P(ResumeStream, StoppedAndResumedRunEqualsTheUninterruptedOneBitForBit) {
+  const auto& [mixer, stop] = GetParam();
+  expect_resume_leaves_no_trace({"data.batching=stream", "model.mixer=" + mixer}, stop);
+}
+INSTANTIATE_TEST_SUITE_P(Mixers, ResumeStream,
+                         ::testing::Combine(::testing::Values("lstm", "ema", "rnn"),
+                                            ::testing::Values(4, 20)));
 
 class ResumeFromDisk : public ::testing::Test {
  protected:

@@ -8,6 +8,9 @@
 #include <tuple>
 
 #include "dsf/base/error.h"
+#include "dsf/base/rng.h"
+#include "dsf/cells/slices.h"
+#include "dsf/kernels/gemm_tiles.h"
 #include "dsf/kernels/parallel.h"
 #include "tests/train/small_run.h"
 
@@ -21,32 +24,72 @@ using Case = std::tuple<const char*, const char*>;  // precision, method
 
 class EqualRuns : public ::testing::TestWithParam<Case> {
  protected:
-  std::vector<Assignment> settings(const std::string& more) const {
-    return small_settings(corpus_, {std::string("train.precision=") + std::get<0>(GetParam()),
+  std::vector<Assignment> settings(const std::vector<std::string>& more) const {
+    std::vector<std::string> all = {std::string("train.precision=") + std::get<0>(GetParam()),
                                     std::string("feedback.method=") + std::get<1>(GetParam()),
-                                    "train.steps=20", more});
+                                    "train.steps=20"};
+    all.insert(all.end(), more.begin(), more.end());
+    return small_settings(corpus_, all);
   }
   TempDirectory directory_;
   fs::path corpus_ = directory_.write("text.txt", small_text(150));
 };
 
 TEST_P(EqualRuns, OneSeedGivesTheSameLossesAndCheckpointBytes) {
-  small_run(directory_ / "a", settings("train.seed=3"));
-  small_run(directory_ / "b", settings("train.seed=3"));
-  small_run(directory_ / "c", settings("train.seed=4"));
+  small_run(directory_ / "a", settings({"train.seed=3"}));
+  small_run(directory_ / "b", settings({"train.seed=3"}));
+  small_run(directory_ / "c", settings({"train.seed=4"}));
   EXPECT_EQ(losses_of(directory_ / "a"), losses_of(directory_ / "b"));
   EXPECT_EQ(snapshot(directory_ / "a" / "checkpoints"), snapshot(directory_ / "b" / "checkpoints"));
   EXPECT_NE(losses_of(directory_ / "a"), losses_of(directory_ / "c"));
 }
 
+// Sizes with which products, walks through time, the optimiser (chunks of 65536 weights), embedding
+// and softmax have several tasks.
+constexpr dim_t kHidden = 160;
+constexpr dim_t kGateColumns = 3 * kHidden;
+constexpr dim_t kBatch = 96;
+constexpr dim_t kContext = 40;
+constexpr dim_t kVocabulary = 640;
+constexpr dim_t kShortestLine = 30;
+
+/// Lines of different lengths, the longest as long as the context; the words are random.
+std::string text_of_many_words(dim_t lines, std::uint64_t seed) {
+  Rng rng(seed, "text_of_many_words");
+  std::string text;
+  for (dim_t line = 0; line < lines; ++line) {
+    const dim_t length = kShortestLine + rng.below(kContext - kShortestLine);
+    for (dim_t i = 0; i < length; ++i) text += "w" + std::to_string(rng.below(kVocabulary)) + " ";
+    text.back() = '\n';
+  }
+  return text;
+}
+
 TEST_P(EqualRuns, NumberOfThreadsChangesNothing) {
+  const dim_t rows = kBatch * kShortestLine;
+  ASSERT_GT(choose_panel_tiles(rows, kGateColumns, kHidden).count(), 1) << "input products";
+  ASSERT_GT(choose_copied_grid(kGateColumns, kHidden, rows).tasks(), 1) << "weight gradients";
+  ASSERT_GT(slice_count(PackedLayout::uniform(kContext, kBatch)), 1) << "walks through time";
+  // The second batch of an epoch is a single slice: its steps are cut by columns.
+  ASSERT_GT(choose_panel_tiles(kSliceRows, kGateColumns, kHidden).count(), 1)
+      << "recurrent products";
+  directory_.write("corpus/train.txt", text_of_many_words(kBatch + kSliceRows, 1));
+  directory_.write("corpus/valid.txt", text_of_many_words(kSliceRows, 2));
+
   const int threads = thread_count();
-  small_run(directory_ / "one", settings("train.threads=1"));
-  small_run(directory_ / "two", settings("train.threads=2"));
+  for (const char* count : {"1", "2"}) {
+    small_run(directory_ / count,
+              settings({"data.corpus=" + (directory_ / "corpus").string(),
+                        "data.context=" + std::to_string(kContext),
+                        "model.hidden=" + std::to_string(kHidden),
+                        "train.batch=" + std::to_string(kBatch), "train.steps=3",
+                        std::string("train.threads=") + count}));
+  }
   set_thread_count(threads);
-  EXPECT_EQ(losses_of(directory_ / "one"), losses_of(directory_ / "two"));
-  EXPECT_EQ(snapshot(directory_ / "one" / "checkpoints"),
-            snapshot(directory_ / "two" / "checkpoints"));
+  EXPECT_EQ(losses_of(directory_ / "1"), losses_of(directory_ / "2"));
+  EXPECT_TRUE(snapshot(directory_ / "1" / "checkpoints") ==
+              snapshot(directory_ / "2" / "checkpoints"))
+      << "too large to print";
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, EqualRuns,
