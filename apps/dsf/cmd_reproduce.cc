@@ -102,6 +102,23 @@ void narrow(const ReproduceOptions& options, PaperExperiment& experiment) {
   for (PaperModel& model : experiment.models) model.methods = options.methods;
 }
 
+/// Of a directory or file its last name; of a made-up language its own, without settings.
+std::string text_name(const std::string& corpus) {
+  constexpr std::string_view kMadeUp = "synthetic:";
+  if (corpus.starts_with(kMadeUp)) return corpus.substr(0, corpus.find(':', kMadeUp.size()));
+  return (std::filesystem::path(corpus) / "").parent_path().filename().string();
+}
+
+/// Of all texts that the experiment's models are trained on, `data` where a model names none.
+std::string text_names(const PaperExperiment& experiment, const std::string& data) {
+  std::vector<std::string> names;
+  for (const PaperModel& model : experiment.models) {
+    const std::string name = text_name(model.corpus.empty() ? data : model.corpus);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
 Scale scale_of(const ReproduceOptions& options) {
   return options.scale == "full" ? Scale::full : Scale::quick;
 }
@@ -111,9 +128,8 @@ Reproduction reproduction_of(const ReproduceOptions& options) {
   Reproduction reproduction{
       experiment_named(options.name, scale, options.wikitext), {}, options.out, options.seeds};
   narrow(options, reproduction.experiment);
-  const std::filesystem::path text = std::filesystem::path(options.data) / "";
-  reproduction.experiment.title +=
-      fmt::format(", {}, {} scale", text.parent_path().filename().string(), options.scale);
+  reproduction.experiment.title += fmt::format(
+      ", {}, {} scale", text_names(reproduction.experiment, options.data), options.scale);
   auto& assignments = reproduction.assignments;
   assignments.push_back(parse_assignment("data.corpus", options.data, "--data"));
   assignments.push_back(

@@ -123,5 +123,23 @@ TEST_F(TextCommands, ReproduceWritesTablesAndUsesFinishedRunsAgain) {
   EXPECT_EQ(slurp(directory_ / "grid/architectures.md"), table);
 }
 
+TEST_F(TextCommands, ReproduceFeedbackTrainsTheMethodsOnBothTexts) {
+  directory_.write("other.txt", slurp(path("text.txt")));
+  const Words words =
+      joined({"reproduce", "feedback", "--data", path("text.txt"), "--wikitext", path("other.txt"),
+              "--only", "char_gru_1L128,wikitext_lstm_3L64", "--feedback", "bptt,ft,gated", "--out",
+              path("grid"), "--threads", "1", "--json"},
+             sets({"data.vocab=0", "data.context=8", "model.hidden=8", "train.batch=4",
+                   "train.steps=2", "train.eval_every=2", "train.lr=0.01"}));
+  const json report = json::parse(run_ok(words));
+  EXPECT_EQ(report["rows"].size(), 6U);
+  for (const json& row : report["rows"]) {
+    const std::string model = row["model"];
+    const std::string config = slurp(directory_ / "grid" / model / "gated/config.toml");
+    EXPECT_THAT(config, HasSubstr(model.starts_with("char") ? "text.txt" : "other.txt"));
+  }
+  EXPECT_THAT(report["title"].get<std::string>(), HasSubstr("text.txt and other.txt, quick scale"));
+}
+
 }  // namespace
 }  // namespace dsf
