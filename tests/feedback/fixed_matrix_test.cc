@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/feedback/recording_cell.h"
+#include "tests/reference/grid_products.h"
 #include "tests/reference/reference_stationary.h"
 
 namespace dsf {
@@ -103,31 +104,13 @@ Grid<double> drawn(const std::string& method, dim_t size, std::vector<double> ra
   return as_it_acts(*make_feedback(config, size, seed, "layer"), size);
 }
 
-Grid<double> product(const Grid<double>& a, const Grid<double>& b) {
-  Grid<double> c(a.rows, b.cols);
-  for (dim_t i = 0; i < a.rows; ++i) {
-    for (dim_t k = 0; k < a.cols; ++k) {
-      for (dim_t j = 0; j < b.cols; ++j) c(i, j) += a(i, k) * b(k, j);
-    }
-  }
-  return c;
-}
-
-Grid<double> transposed(const Grid<double>& a) {
-  Grid<double> t(a.cols, a.rows);
-  for (dim_t i = 0; i < a.rows; ++i) {
-    for (dim_t j = 0; j < a.cols; ++j) t(j, i) = a(i, j);
-  }
-  return t;
-}
-
 // What a product of rows of norm 1 at most loses where their entries are rounded to float is some
 // units of 6e-8.
 constexpr double kRounding = 1e-5;
 
 // Rows that are orthogonal to each other; returns their squared norms.
 std::vector<double> norms_of_orthogonal_rows(const Grid<double>& a) {
-  const Grid<double> gram = product(a, transposed(a));
+  const Grid<double> gram = apply_map(a, a);
   std::vector<double> norms;
   for (dim_t i = 0; i < a.rows; ++i) {
     norms.push_back(gram(i, i));
@@ -245,7 +228,7 @@ double largest_singular_value(const Grid<double>& a) {
   std::fill(v.values.begin(), v.values.end(), 1.0);
   double squared = 0.0;
   for (int round = 0; round < kRounds; ++round) {
-    v = product(product(v, a), a_transposed);
+    v = apply_map(a, apply_map(a_transposed, v));
     squared = reference::norm(v);
     for (double& value : v.values) value /= squared;
   }
@@ -301,7 +284,7 @@ TEST(LowRankDraw, IsADiagonalAndOrthonormalFactors) {
     EXPECT_NEAR(norm, 1.0, kRounding) << "Q";
   }
   // M M^T M = M says that all singular values are 0 or 1, |M|^2 how many are 1.
-  EXPECT_LT(reference::relative_error(product(product(joint, transposed(joint)), joint), joint),
+  EXPECT_LT(reference::relative_error(apply_map(transposed(joint), apply_map(joint, joint)), joint),
             kRounding);
   EXPECT_NEAR(std::pow(reference::norm(joint), 2), static_cast<double>(kRank), kRounding);
 }

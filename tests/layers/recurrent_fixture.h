@@ -147,7 +147,7 @@ class FastStack {
     }
     gradients_.resize(table_.flat_size());  // zeros
     for (std::size_t l = layers_.size(); l-- > 0;) {
-      Grid<float> e = float_of(reference::apply_map(transposed(batch.maps[l]), dy));
+      Grid<float> e = float_of(reference::apply_map(reference::transposed(batch.maps[l]), dy));
       Grid<float> dx(inputs[l].rows, inputs[l].cols);
       layers_[l]->backward(batch.layout, inputs[l].view(), *tapes_[l], e.view(), dx.view(),
                            {gradients_.data()});
@@ -171,13 +171,6 @@ class FastStack {
   }
   static void add_to(const reference::Grid<double>& x, reference::Grid<double>& y) {
     for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] += x.values[i];
-  }
-  static reference::Grid<double> transposed(const reference::Grid<double>& m) {
-    reference::Grid<double> t(m.cols, m.rows);
-    for (dim_t i = 0; i < m.rows; ++i) {
-      for (dim_t j = 0; j < m.cols; ++j) t(j, i) = m(i, j);
-    }
-    return t;
   }
   std::vector<reference::Parameters<double>> gradients() const {
     std::vector<reference::Parameters<double>> all = stack_.parameters;

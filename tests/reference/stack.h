@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "tests/reference/grid_products.h"
 #include "tests/reference/recurrent.h"
 
 namespace dsf::reference {
@@ -31,18 +32,6 @@ struct Stack {
 /// M is the identity where S = D, else random.
 Stack random_stack(CellKind kind, GruReset reset, dim_t layers, dim_t hidden,
                    const PackedLayout& layout, std::uint64_t seed);
-
-/// x M^T
-template <typename T>
-Grid<T> apply_map(const Grid<double>& map, const Grid<T>& x) {
-  Grid<T> y(x.rows, map.rows);
-  for (dim_t i = 0; i < x.rows; ++i) {
-    for (dim_t j = 0; j < map.rows; ++j) {
-      for (dim_t k = 0; k < map.cols; ++k) y(i, j) += map(j, k) * x(i, k);
-    }
-  }
-  return y;
-}
 
 template <typename T>
 T stack_loss(const Stack& stack, const std::vector<Parameters<T>>& parameters) {
