@@ -1,12 +1,14 @@
 #include "dsf/report/figure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 
 #include "dsf/base/error.h"
@@ -94,6 +96,17 @@ std::string plot_command(const Figure& figure, const std::filesystem::path& data
   return plots + '\n';
 }
 
+/// A logarithmic x axis from the first point to the last. Where the curves share a few places (a
+/// sweep over sizes) these are labelled, for gnuplot's powers of ten are seldom among them.
+std::string log_x_axis(const std::vector<Curve>& curves) {
+  constexpr std::size_t kMostLabels = 10;
+  std::set<double> places;
+  for (const Curve& curve : curves) places.insert(curve.x.begin(), curve.x.end());
+  std::string text = "set logscale x\nset autoscale xfix\n";
+  if (places.empty() || places.size() > kMostLabels) return text;
+  return text + fmt::format("set xtics ({})\n", fmt::join(places, ", "));
+}
+
 /// A logarithmic y axis. gnuplot labels powers of ten only: within two of them that says too little.
 std::string log_y_axis(const std::vector<Curve>& curves) {
   double low = HUGE_VAL;
@@ -130,16 +143,16 @@ std::string script_text(const Figure& figure, const std::filesystem::path& stem)
   text += fmt::format("set title {} noenhanced\n", quoted(figure.title));
   text +=
       fmt::format("set xlabel {}\nset ylabel {}\n", quoted(figure.x_label), quoted(figure.y_label));
-  text += "set grid lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\n";
+  text += "set grid lt 1 lw 0.5 lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\n";
   // Above the plot no curve runs through it. Points have many methods: beside the plot.
   text += fmt::format("set key outside {} noenhanced\n",
                       figure.points_only ? "top right" : "top center horizontal");
-  text += figure.log_x ? "set logscale x\n" : "";
+  text += figure.log_x ? log_x_axis(figure.curves) : "";
   text += figure.log_y ? log_y_axis(figure.curves) : "";
   text += named_axis(figure.x_names);
   text += "set autoscale yfix\n";
   text += fmt::format("set offsets graph {0}, graph {0}, graph 0.05, graph 0.05\n",
-                      figure.points_only ? 0.05 : 0.0);
+                      figure.points_only || figure.log_x ? 0.05 : 0.0);
   const std::string plot = plot_command(figure, with_suffix(stem, ".dat"));
   text += "set terminal svg size 760,480 font \"sans,13\" background rgb \"white\"\n";
   text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".svg").string()), plot);
@@ -159,7 +172,9 @@ constexpr int kCommandNotFound = 127;  // what a POSIX shell returns
 
 }  // namespace
 
-bool write_figure(const Figure& figure, const std::filesystem::path& stem) {
+bool write_figure(Figure figure, const std::filesystem::path& stem) {
+  std::erase_if(figure.curves, [](const Curve& curve) { return curve.x.empty(); });
+  if (figure.curves.empty()) return false;
   const auto script = with_suffix(stem, ".gp");
   replace_file(with_suffix(stem, ".dat"), data_text(figure));
   replace_file(script, script_text(figure, stem));

@@ -34,8 +34,9 @@ struct NamedFigure {
   Figure figure;
 };
 
-/// Writes `<stem>.svg` and `<stem>.png`. Returns false, after a warning, where gnuplot is not
-/// installed (script and data are written all the same); throws Error where gnuplot fails.
-bool write_figure(const Figure& figure, const std::filesystem::path& stem);
+/// Writes `<stem>.svg` and `<stem>.png`, without curves that have no point. Returns false where no
+/// curve is left, and, after a warning, where gnuplot is not installed (script and data are written
+/// all the same); throws Error where gnuplot fails.
+bool write_figure(Figure figure, const std::filesystem::path& stem);
 
 }  // namespace dsf
