@@ -23,7 +23,9 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATAD
 foreach(headers "${PROJECT_SOURCE_DIR}/dsf" "${DSF_GENERATED_DIR}/dsf")
   if(IS_DIRECTORY "${headers}")
     install(DIRECTORY "${headers}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/dsf"
-            FILES_MATCHING PATTERN "*.h")
+            FILES_MATCHING PATTERN "*.h"
+            # The inside of kernels needs Highway's headers, that of MPI mpi.h.
+            PATTERN "*-inl.h" EXCLUDE PATTERN "mpi_*.h" EXCLUDE)
   endif()
 endforeach()
 if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/configs")

@@ -74,6 +74,8 @@ struct Forecaster {
   dsf::PackedLayout layout = dsf::PackedLayout::uniform(kSteps, kBatch);
   dsf::Matrix h{kSteps * kBatch, kHidden};
   dsf::Matrix y{kSteps * kBatch, 1};
+  dsf::Matrix dh{kSteps * kBatch, kHidden};
+  dsf::Matrix dx{kSteps * kBatch, 1};  // of the series: nobody wants it here
 
   Forecaster() { dsf::draw_initial_weights(table, /*seed=*/1, weights.span()); }
 
@@ -84,11 +86,8 @@ struct Forecaster {
     out.forward(h, scratch, y);
   }
 
-  /// dx, which nobody wants here, goes where x was copied to.
   void backward(dsf::ConstMatrixF x, dsf::ConstMatrixF dy) {
     gradients.resize(table.flat_size());  // zero: gradients accumulate
-    dsf::Matrix dh(h.rows(), h.cols());
-    dsf::Matrix dx(x.rows, x.cols);
     out.backward(h, dy, scratch, dh, {gradients.data()});
     gru->backward(layout, x, *tape, dh, dx, {gradients.data()});
   }

@@ -99,7 +99,7 @@ GemmTimer::GemmTimer(std::vector<GemmJob> jobs, Precision precision)
     largest_b = std::max(largest_b, job.k * job.n);
     largest_result = std::max(largest_result, job.m * job.n);
   }
-  second_ = (largest_a + kCacheLine - 1) / kCacheLine * kCacheLine;
+  second_ = round_up(largest_a, kCacheLine);
   const dim_t values = second_ + largest_b;
   // A few thousand random numbers, repeated: products cost the same, drawing them does not.
   constexpr dim_t kDrawn = 4099;
@@ -118,9 +118,7 @@ GemmTimer::GemmTimer(std::vector<GemmJob> jobs, Precision precision)
 void GemmTimer::prepare(const GemmJob& job, Prepared& prepared) {
   if (job.form != GemmForm::weight_gradient) {
     const bool transposed = job.form == GemmForm::forward || job.form == GemmForm::walk;
-    prepared.source.ensure(job.k * job.n);
-    std::copy_n(values_.data(), job.k * job.n, prepared.source.data());
-    const ConstMatrixF source(prepared.source.data(), transposed ? job.n : job.k,
+    const ConstMatrixF source(values_.data(), transposed ? job.n : job.k,
                               transposed ? job.k : job.n);
     prepared.weights.pack(source, transposed ? Op::transpose : Op::none, precision_);
   }

@@ -58,7 +58,6 @@ class GemmTimer {
 
  private:
   struct Prepared {
-    Buffer<float> source;  // of `weights`, which may refer to it
     PackedWeights weights;
     dim_t calls = 1;  // that are measured
   };

@@ -11,6 +11,7 @@
 #include "dsf/base/rng.h"
 #include "dsf/base/timer.h"
 #include "dsf/bench/gemms.h"
+#include "dsf/bench/training_step.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/kernels/elementwise.h"
 
@@ -45,12 +46,6 @@ std::unique_ptr<RecurrentLayer> make_layer(const LayerCase& shape, const Feedbac
   const KnownCell& cell = find_cell(shape.cell);
   return make_recurrent_layer(table, "", cell.cell, cell.reset, shape.hidden, shape.hidden,
                               feedback, kSeed);
-}
-
-FeedbackConfig feedback_of(const std::string& method) {
-  FeedbackConfig feedback;
-  feedback.method = method;
-  return feedback;
 }
 
 const ParameterInfo& parameter(const ParameterTable& table, const std::string& name) {

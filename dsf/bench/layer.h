@@ -76,8 +76,7 @@ class OnednnLayer {
 };
 
 /// Each cell and shape: our methods against oneDNN's primitives, packed weights on both sides. Uses
-/// options only (cells), methods (any feedback; medians pass over the batches that some of them take
-/// back exactly), precisions, batch, steps, hidden and seconds: the shapes are taken in the order of
+/// options only (cells), methods (any feedback), precisions, batch, steps, hidden and seconds: the shapes are taken in the order of
 /// their cost as long as the time suffices, and what is left out is named.
 BenchReport bench_layer(const BenchOptions& options);
 

@@ -88,6 +88,7 @@ GroupResult measure_group(const StepConfig& config, const Plan& plan, Precision 
       random_batch(config.vocab, PackedLayout::uniform(config.steps, config.batch));
   std::vector<std::unique_ptr<TrainingStep>> models;
   std::vector<Contestant> contestants;
+  TrainingStep(config, plan.methods.front(), precision).run(batch);  // fills what the process keeps
   for (const std::string& method : plan.methods) {
     const PeakMemory memory;
     models.push_back(std::make_unique<TrainingStep>(config, method, precision));

@@ -14,12 +14,6 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr double kLearningRate = 1e-4;
 
-FeedbackConfig feedback_of(const std::string& method) {
-  FeedbackConfig feedback;
-  feedback.method = method;
-  return feedback;
-}
-
 ModelConfig three_layers(dim_t hidden, const std::string& block) {
   ModelConfig config;
   config.hidden = hidden;
@@ -29,6 +23,13 @@ ModelConfig three_layers(dim_t hidden, const std::string& block) {
 }
 
 }  // namespace
+
+FeedbackConfig feedback_of(const std::string& method) {
+  FeedbackConfig feedback;
+  feedback.method = method;
+  feedback.calibration = 1;
+  return feedback;
+}
 
 const std::vector<StepConfig>& step_configs() {
   static const std::vector<StepConfig> configs = {

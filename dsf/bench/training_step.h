@@ -30,6 +30,10 @@ inline constexpr dim_t kHead = 1;
 inline constexpr dim_t kBackward = 2;
 inline constexpr dim_t kOptimiser = 3;
 
+/// A method as benchmarks time it: what it learns first, it learns from the one batch that fills the
+/// memory before the clock runs.
+FeedbackConfig feedback_of(const std::string& method);
+
 /// A model in training: everything the trainer does with a batch, without data and log.
 class TrainingStep {
  public:

@@ -36,6 +36,7 @@ void DenseFeedback::run(const PackedLayout& layout, BackwardAccess& cell, Feedba
     gemm(Op::none, g.middle_rows(layout.offset(h), rows), Op::none, power, Into::overwrite,
          product);
     add_shifted(layout, h, product, g);
+    if (2 * h >= layout.steps()) break;
     gemm(Op::none, power, Op::none, power, Into::overwrite, work.square);
     std::swap(work.power, work.square);
   }

@@ -56,6 +56,12 @@ void scale_row(float factor, dim_t n, float* x) {
   });
 }
 
+void add_to_row(const float* b, dim_t n, float* x) {
+  for_each_lane_group(n, [&](auto d, dim_t i) HWY_ATTR {
+    hn::StoreU(hn::Add(hn::LoadU(d, x + i), hn::LoadU(d, b + i)), d, x + i);
+  });
+}
+
 }  // namespace dsf::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -68,6 +74,7 @@ HWY_EXPORT(exp_sum);
 HWY_EXPORT(strict_exp_in_place);
 HWY_EXPORT(masking_exp_in_place);
 HWY_EXPORT(scale_row);
+HWY_EXPORT(add_to_row);
 
 // Elements of one task.
 constexpr dim_t kTaskElements = 8192;
@@ -95,12 +102,14 @@ float loss_of(float exp_sum, float target_logit, float max) {
 }  // namespace
 
 void softmax_cross_entropy(MatrixF logits, std::span<const token_t> targets, float scale,
-                           std::span<float> loss, std::span<std::uint8_t> correct) {
+                           std::span<float> loss, std::span<std::uint8_t> correct,
+                           const float* bias) {
   const dim_t n = logits.cols;
   parallel_rows(logits.rows, n, [&](dim_t i) {
     const auto row = static_cast<std::size_t>(i);
     const dim_t target = targets[row];
     float* z = logits.row(i);
+    if (bias != nullptr) HWY_DYNAMIC_DISPATCH(add_to_row)(bias, n, z);
     const float max = HWY_DYNAMIC_DISPATCH(row_max)(z, n);
     const float target_logit = z[target];
     const bool hit = is_argmax(z, target, max);

@@ -23,8 +23,11 @@ namespace dsf {
 ///   targets   [n]     in, each in [0, V)
 ///   loss      [n]     overwritten; not scaled
 ///   correct   [n]     overwritten: 1 where the target is the first of the largest logits, else 0
+///   bias      [V]     added to every row of the logits first; null: none. Added here, while the row
+///                     is in the cache, it costs no way through memory of its own.
 void softmax_cross_entropy(MatrixF logits, std::span<const token_t> targets, float scale,
-                           std::span<float> loss, std::span<std::uint8_t> correct);
+                           std::span<float> loss, std::span<std::uint8_t> correct,
+                           const float* bias = nullptr);
 
 /// Loss and correctness alone; the logits stay as they are. The same bits as softmax_cross_entropy.
 void cross_entropy(ConstMatrixF logits, std::span<const token_t> targets, std::span<float> loss,

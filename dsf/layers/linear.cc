@@ -17,8 +17,12 @@ void Linear::prepare(Weights weights, Precision precision) {
 }
 
 void Linear::forward(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const {
-  gemm(scratch.x(x, precision_), forward_weights_, Into::overwrite, y);
+  multiply(x, scratch, y);
   add_bias(bias_values_, y);
+}
+
+void Linear::multiply(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const {
+  gemm(scratch.x(x, precision_), forward_weights_, Into::overwrite, y);
 }
 
 // dx = dy W,   dW += dy^T x,   db += sum over rows of dy

@@ -30,6 +30,10 @@ class Linear {
 
   /// x [n, in], y [n, out] overwritten.
   void forward(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const;
+  /// The same without the bias, for a caller that adds it to what it reads anyway.
+  void multiply(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const;
+  /// [out], of the last prepare().
+  const float* bias() const { return bias_values_; }
 
   /// dy [n, out]; dx [n, in] overwritten, may be x itself; gradients of W and b accumulated.
   void backward(ConstMatrixF x, ConstMatrixF dy, LinearScratch& scratch, MatrixF dx,

@@ -27,15 +27,16 @@ HeadResult sum_over_chunks(dim_t rows, std::span<const token_t> targets,
 HeadResult SoftmaxHead::forward_backward(ConstMatrixF h, std::span<const token_t> targets,
                                          float scale, SoftmaxHeadScratch& scratch, MatrixF dh,
                                          Gradients gradients) const {
-  return sum_over_chunks(
-      h.rows, targets, scratch,
-      [&](dim_t begin, dim_t count, std::span<const token_t> chunk_targets) {
-        const ConstMatrixF h_chunk = h.middle_rows(begin, count);
-        const MatrixF logits = scratch.logits.reshape(count, linear_.out());
-        linear_.forward(h_chunk, scratch.linear, logits);
-        softmax_cross_entropy(logits, chunk_targets, scale, scratch.loss, scratch.correct);
-        linear_.backward(h_chunk, logits, scratch.linear, dh.middle_rows(begin, count), gradients);
-      });
+  return sum_over_chunks(h.rows, targets, scratch,
+                         [&](dim_t begin, dim_t count, std::span<const token_t> chunk_targets) {
+                           const ConstMatrixF h_chunk = h.middle_rows(begin, count);
+                           const MatrixF logits = scratch.logits.reshape(count, linear_.out());
+                           linear_.multiply(h_chunk, scratch.linear, logits);
+                           softmax_cross_entropy(logits, chunk_targets, scale, scratch.loss,
+                                                 scratch.correct, linear_.bias());
+                           linear_.backward(h_chunk, logits, scratch.linear,
+                                            dh.middle_rows(begin, count), gradients);
+                         });
 }
 
 HeadResult SoftmaxHead::evaluate(ConstMatrixF h, std::span<const token_t> targets,

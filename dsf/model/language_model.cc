@@ -92,6 +92,8 @@ struct LanguageModel::Impl {
   /// Embedding, blocks, final norm. activations[i] is the input of block i. Returns the head's
   /// input.
   ConstMatrixF forward(const TokenBatch& batch, ModelState* state) {
+    if (!prepared) throw Error("model: prepare() comes before the first pass");
+    check_fits(batch, state);
     const dim_t rows = batch.tokens();
     const dim_t width = config.hidden;
     const MatrixF embedded = activations[0].reshape(rows, width);
@@ -109,6 +111,28 @@ struct LanguageModel::Impl {
     architecture.final_norm->forward(activations.back(), norm_tape.from_row(0),
                                      normalised.reshape(rows, width));
     return normalised;
+  }
+
+  void check_fits(const TokenBatch& batch, const ModelState* state) const {
+    if (static_cast<dim_t>(batch.inputs.size()) != batch.tokens()) {
+      throw Error(fmt::format("model: {} inputs for {} rows", batch.inputs.size(), batch.tokens()));
+    }
+    if (state == nullptr) return;
+    const auto fits = [&](const Matrix& carried, const auto& block) {
+      return carried.rows() == batch.layout.batch() && carried.cols() == block->state_width();
+    };
+    if (!std::equal(state->begin(), state->end(), architecture.blocks.begin(),
+                    architecture.blocks.end(), fits)) {
+      throw Error(fmt::format(
+          "model: the carried state is not of the {} sequences of the batch; zero_state makes one",
+          batch.layout.batch()));
+    }
+  }
+
+  /// Of what the head is to predict; generation has none.
+  static std::span<const token_t> targets_of(const TokenBatch& batch) {
+    if (static_cast<dim_t>(batch.targets.size()) == batch.tokens()) return batch.targets;
+    throw Error(fmt::format("model: {} targets for {} rows", batch.targets.size(), batch.tokens()));
   }
 
   /// On entry d_output holds the gradient of the head's input.
@@ -145,6 +169,7 @@ struct LanguageModel::Impl {
   EmbeddingScratch embedding_scratch;
   SoftmaxHeadScratch head_scratch;
   PhaseTimes times;
+  bool prepared = false;
 };
 
 LanguageModel::LanguageModel(const ModelConfig& config, const FeedbackConfig& feedback, dim_t vocab,
@@ -178,6 +203,7 @@ void LanguageModel::prepare(Precision precision) {
   for (const auto& block : impl_->architecture.blocks) block->prepare(weights, precision);
   if (impl_->architecture.final_norm) impl_->architecture.final_norm->prepare(weights);
   impl_->architecture.head.prepare(weights, precision);
+  impl_->prepared = true;
 }
 
 ModelState LanguageModel::zero_state(dim_t batch) const {
@@ -203,7 +229,7 @@ LossSum LanguageModel::forward_backward(const TokenBatch& batch, double loss_sca
   timer.restart();
   const Gradients gradients{impl_->gradients.data()};
   const HeadResult result = impl_->architecture.head.forward_backward(
-      h, batch.targets, static_cast<float>(loss_scale), impl_->head_scratch,
+      h, Impl::targets_of(batch), static_cast<float>(loss_scale), impl_->head_scratch,
       impl_->d_output.reshape(batch.tokens(), impl_->config.hidden), gradients);
   impl_->times.head = timer.seconds();
   ready(offset_of(table(), "head."));
@@ -217,7 +243,7 @@ LossSum LanguageModel::forward_backward(const TokenBatch& batch, double loss_sca
 LossSum LanguageModel::evaluate(const TokenBatch& batch, ModelState* state) {
   const ConstMatrixF h = impl_->forward(batch, state);
   const HeadResult result =
-      impl_->architecture.head.evaluate(h, batch.targets, impl_->head_scratch);
+      impl_->architecture.head.evaluate(h, Impl::targets_of(batch), impl_->head_scratch);
   return {result.loss, batch.tokens(), result.correct};
 }
 

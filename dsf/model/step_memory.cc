@@ -27,8 +27,8 @@ struct RowBytes {
   dim_t f32 = 0;      // numbers kept in f32
   dim_t operand = 0;  // numbers that bf16 GEMMs read from a copy
 
-  dim_t bytes(Precision precision) const {
-    return kFloat * f32 + (precision == Precision::bf16 ? kBf16 * operand : 0);
+  double bytes(Precision precision) const {
+    return static_cast<double>(kFloat * f32 + (precision == Precision::bf16 ? kBf16 * operand : 0));
   }
 };
 
@@ -101,7 +101,7 @@ RowBytes block_row(const ModelConfig& config, dim_t mixed) {
   return {config.skip ? D : 0, 0};
 }
 
-dim_t chunk_bytes(const ModelConfig& config, dim_t vocab, dim_t rows, Precision precision) {
+double chunk_bytes(const ModelConfig& config, dim_t vocab, dim_t rows, Precision precision) {
   const dim_t D = config.hidden;
   RowBytes row = {vocab, vocab + D};  // the head
   if (config.block == "transformer") {
@@ -109,7 +109,7 @@ dim_t chunk_bytes(const ModelConfig& config, dim_t vocab, dim_t rows, Precision 
     const RowBytes mlp = {2 * D + 2 * inner, 2 * (D + inner)};
     for (dim_t i = 0; i < config.layers; ++i) row += mlp;
   }
-  return std::min(rows, kChunkRows) * row.bytes(precision);
+  return static_cast<double>(std::min(rows, kChunkRows)) * row.bytes(precision);
 }
 
 bool is_multiplied(const ParameterInfo& parameter) {
@@ -140,12 +140,13 @@ double packed_weights(const ParameterTable& table, bool state_product, Precision
 
 // Partial sums of the deepest weight gradient (gemm): one buffer, as large as the largest needs.
 double gradient_scratch(const ParameterTable& table, dim_t rows) {
+  constexpr dim_t kDeepest = dim_t{1} << 30U;  // the parts are as many as they can be long before
   dim_t most = 0;
   for (const ParameterInfo& parameter : table.entries()) {
     if (!is_multiplied(parameter)) continue;
     const bool chunked =
         parameter.name.starts_with("head.") || parameter.name.find(".mlp.") != std::string::npos;
-    const dim_t depth = chunked ? std::min(rows, kChunkRows) : rows;
+    const dim_t depth = chunked ? std::min(rows, kChunkRows) : std::min(rows, kDeepest);
     const DepthParts parts = choose_copied_grid(parameter.id.rows, parameter.id.cols, depth).parts;
     most = std::max(most, (parts.count - 1) * parameter.id.size());
   }
@@ -166,14 +167,15 @@ double step_memory(const ModelConfig& config, const FeedbackConfig& feedback, di
   const dim_t norm = config.block == "transformer" ? config.hidden : 0;
   constexpr dim_t kIds = 3 * sizeof(dim_t);  // a row's input, target and place by token
   const dim_t works = config.recompute ? 1 : config.layers;
-  const dim_t row = config.layers * layer.bytes(precision) + works * mixer.work.bytes(precision) +
-                    kFloat * (between + norm) + kIds;
+  const double row = static_cast<double>(config.layers) * layer.bytes(precision) +
+                     static_cast<double>(works) * mixer.work.bytes(precision) +
+                     static_cast<double>(kFloat * (between + norm) + kIds);
 
   return static_cast<double>(kFlatBuffers * kFloat * table.flat_size()) +
          packed_weights(table, mixer.state_product, precision) +
-         gradient_scratch(table, shape.rows) + static_cast<double>(shape.rows * row) +
-         static_cast<double>(config.layers * kFloat * mixer.numbers) +
-         static_cast<double>(chunk_bytes(config, vocab, shape.rows, precision));
+         gradient_scratch(table, shape.rows) + static_cast<double>(shape.rows) * row +
+         static_cast<double>(config.layers * kFloat) * static_cast<double>(mixer.numbers) +
+         chunk_bytes(config, vocab, shape.rows, precision);
 }
 
 }  // namespace dsf

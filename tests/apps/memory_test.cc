@@ -89,5 +89,14 @@ TEST(TrainingMemoryBound, IsGivenWithoutText) {
   EXPECT_NE(report.at("peak_mb_is").get<std::string>().find("upper bound"), std::string::npos);
 }
 
+// More bytes than 64 bits can count. A token takes at least its embedding, 64 numbers of 4 bytes.
+TEST(TrainingMemoryBound, IsGivenForTheLargestBatches) {
+  const Words largest = {"train.batch=1000000000", "data.context=1000000000", "data.vocab=1000",
+                         "model.hidden=64"};
+  const ProgramResult info = run_dsf(joined({"info", "--json"}, sets(largest)));
+  ASSERT_EQ(info.exit_code, 0) << info.err;
+  EXPECT_GT(json::parse(info.out).at("peak_mb").get<double>(), 1e9 * 1e9 * 64.0 * 4.0 / 1e6);
+}
+
 }  // namespace
 }  // namespace dsf

@@ -252,6 +252,19 @@ TEST(DenseDraw, HasANormOfOne) {
   }
 }
 
+// Two steps take one product by A; its square, for steps two apart, is nobody's.
+TEST(Dense, SquaresNoMoreThanTheStepsNeed) {
+  constexpr dim_t kSize = 3;
+  const PackedLayout layout = PackedLayout::uniform(2, 1);
+  const auto feedback = make_feedback(config_of("dense"), kSize, 1, "layer");
+  const Grid<float> no_jacobian(kSize, kSize);
+  RecordingCell cell(layout, no_jacobian);
+  FeedbackWorkspace work;
+  Grid<float> g(2, kSize);
+  feedback->run(layout, cell, work, g.view());
+  EXPECT_TRUE(std::ranges::equal(work.power.span(), feedback->buffers().at(0).values));
+}
+
 Grid<double> rows_of(std::span<const float> values, dim_t rows, double scale) {
   Grid<double> grid(rows, static_cast<dim_t>(values.size()) / rows);
   for (std::size_t i = 0; i < values.size(); ++i) {

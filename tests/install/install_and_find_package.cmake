@@ -27,6 +27,25 @@ foreach(example forecast own_feedback)  # they fail where the result is wrong
   run("${work}/examples/${example}")
 endforeach()
 
+# Every installed header can be included with what find_package(dsf) brings along.
+file(GLOB_RECURSE headers RELATIVE "${prefix}/include" "${prefix}/include/dsf/*.h")
+if(NOT headers)
+  message(FATAL_ERROR "no headers under ${prefix}/include")
+endif()
+list(TRANSFORM headers PREPEND "#include \"")
+list(TRANSFORM headers APPEND "\"")
+list(JOIN headers "\n" includes)
+file(WRITE "${work}/headers/main.cc" "${includes}\nint main() {}\n")
+file(WRITE "${work}/headers/CMakeLists.txt" "
+  cmake_minimum_required(VERSION 3.25)
+  project(headers LANGUAGES CXX)
+  find_package(dsf REQUIRED)
+  add_executable(headers main.cc)
+  target_link_libraries(headers PRIVATE dsf::dsf)")
+run("${CMAKE_COMMAND}" -S "${work}/headers" -B "${work}/headers/build" -G "${GENERATOR}"
+    "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}")
+run("${CMAKE_COMMAND}" --build "${work}/headers/build")
+
 # Nothing in the prefix may lead back to the tree it was built from.
 file(GLOB package_files "${prefix}/lib*/cmake/dsf/*.cmake" "${prefix}/lib/*/cmake/dsf/*.cmake")
 if(NOT package_files)

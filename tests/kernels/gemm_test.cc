@@ -419,9 +419,18 @@ TEST(TileGrid, CoversTheResultOnce) {
   }
 }
 
+TEST(TileGrid, CoversTallAndNarrowResultsOnce) {
+  for (const dim_t m : {8, 4097, 32768}) {
+    for (const dim_t n : {8, 64, 100}) {
+      for (const dim_t k : {8, 64}) EXPECT_TRUE(covers_once(choose_panel_tiles(m, n, k)));
+    }
+  }
+}
+
 TEST(TileGrid, GivesManyThreadsWorkOnTheProductsOfTraining) {
   EXPECT_GE(choose_panel_tiles(1024, 10000, 256).count(), 32);  // head
   EXPECT_GE(choose_panel_tiles(8192, 768, 256).count(), 32);    // input products
+  EXPECT_GE(choose_panel_tiles(32768, 64, 64).count(), 32);     // of a narrow model
   EXPECT_EQ(choose_panel_tiles(8, 8, 8).count(), 1);            // not worth a task
   EXPECT_GE(choose_copied_grid(768, 256, 8192).tasks(), 24);    // weight gradients
   EXPECT_GE(choose_copied_grid(10000, 256, 1024).tasks(), 32);  // of the head

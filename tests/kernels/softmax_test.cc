@@ -97,6 +97,28 @@ TEST(Softmax, CrossEntropyAloneGivesTheSameBitsAndKeepsTheLogits) {
   EXPECT_EQ(alone.correct, fused.correct);
 }
 
+TEST(Softmax, ABiasIsAddedToEveryRow) {
+  const dim_t rows = 5;
+  for (const dim_t n : {1, 7, 16, 333}) {
+    const RandomMatrix bias(1, n, 3, 2.0);
+    RandomMatrix added(rows, n, 2, 3.0);
+    for (dim_t i = 0; i < rows; ++i) {
+      for (dim_t j = 0; j < n; ++j) added.view()(i, j) += bias.view()(0, j);
+    }
+    RandomMatrix given(rows, n, 2, 3.0);
+    const std::vector<token_t> targets = targets_for(rows, n);
+    Outcome expected(rows);
+    softmax_cross_entropy(added.view(), targets, 0.5F, expected.loss, expected.correct);
+    Outcome outcome(rows);
+    softmax_cross_entropy(given.view(), targets, 0.5F, outcome.loss, outcome.correct,
+                          bias.view().row(0));
+    EXPECT_EQ(outcome.loss, expected.loss);
+    EXPECT_EQ(outcome.correct, expected.correct);
+    for (dim_t i = 0; i < rows; ++i) ASSERT_EQ(row_of(given.view(), i), row_of(added.view(), i));
+    EXPECT_TRUE(given.margin_untouched());
+  }
+}
+
 TEST(Softmax, LargeLogitsDoNotOverflow) {
   std::vector<float> z = {1e30F, -1e30F, 1e30F};
   Outcome outcome(1);

@@ -217,6 +217,41 @@ TEST(LanguageModel, DiagonalsAreBuffersOfTheModel) {
   EXPECT_EQ(buffers[1].values.size(), 16U);
 }
 
+class MisusedModel : public ::testing::TestWithParam<const char*> {
+ protected:
+  void expect_refused(const TokenBatch& batch, ModelState* state = nullptr) {
+    EXPECT_THROW(model_.evaluate(batch, state), Error);
+    EXPECT_THROW(model_.forward_backward(batch, 1.0, state), Error);
+  }
+
+  LanguageModel model_{model_config(GetParam(), "plain"), feedback("dsf"), kVocab, 1};
+  TokenBatch batch_ = random_batch({3, 3, 2}, 6);
+};
+INSTANTIATE_TEST_SUITE_P(Mixers, MisusedModel, ::testing::Values("gru", "ema"));
+
+TEST_P(MisusedModel, RefusesStatesOfFewerOrMoreSequences) {
+  model_.prepare(Precision::f32);
+  for (const dim_t sequences : {2, 4}) {
+    SCOPED_TRACE(sequences);
+    ModelState state = model_.zero_state(sequences);
+    expect_refused(batch_, &state);
+  }
+  ModelState state = model_.zero_state(3);
+  EXPECT_NO_THROW(model_.evaluate(batch_, &state));
+}
+
+TEST_P(MisusedModel, RefusesAPassBeforeItIsPrepared) {
+  expect_refused(batch_);
+  model_.prepare(Precision::f32);
+  EXPECT_NO_THROW(model_.evaluate(batch_));
+}
+
+TEST_P(MisusedModel, RefusesABatchOfFewerTokensThanItsLayoutHas) {
+  model_.prepare(Precision::f32);
+  batch_.inputs.pop_back();
+  expect_refused(batch_);
+}
+
 // D = 512, V = 16000, transformer-like: the counts of the paper's tables 2 and 4.
 TEST(LanguageModel, ParameterCountsAreThePapers) {
   const auto millions = [](const std::string& mixer, dim_t layers) {
