@@ -8,7 +8,7 @@ It samples until the process ends, --seconds have passed, or Ctrl-C, and then co
 the beginning. The first --warmup seconds, in which buffers grow to the largest batch, do not count.
 
     exit code 0   resident memory grew by less than --limit per cent, open files did not grow
-              1   one of them grew
+              1   one of them grew, or the process that was started failed
               2   nothing could be measured
 """
 
@@ -19,6 +19,12 @@ import statistics
 import subprocess
 import sys
 import time
+
+
+def give_up(message):
+    """Ends the program: nothing could be measured."""
+    print(f"soak: {message}", file=sys.stderr)
+    sys.exit(2)
 
 
 def sample(pid):
@@ -33,7 +39,7 @@ def sample(pid):
     except (FileNotFoundError, ProcessLookupError, KeyError):
         return None
     except PermissionError:
-        sys.exit(f"soak: process {pid} belongs to somebody else")
+        give_up(f"process {pid} belongs to somebody else")
 
 
 def watch(pid, seconds, every, out):
@@ -72,9 +78,7 @@ def report(samples, warmup, limit):
     """Prints the figures; True where nothing grew."""
     kept = [s for s in samples if s[0] >= warmup]
     if len(kept) < 10:
-        print(f"soak: {len(kept)} samples after {warmup:g} s of warm-up, at least 10 are needed",
-              file=sys.stderr)
-        sys.exit(2)
+        give_up(f"{len(kept)} samples after {warmup:g} s of warm-up, at least 10 are needed")
     tenth = max(len(kept) // 10, 1)
     head, tail = kept[:tenth], kept[-tenth:]
     print(f"time             {kept[-1][0] - kept[0][0]:.0f} s after {warmup:g} s of warm-up, "
@@ -111,7 +115,7 @@ def main():
     if len(options.target) == 1 and options.target[0].isdigit():
         pid = int(options.target[0])
         if sample(pid) is None:
-            sys.exit(f"soak: there is no process {pid}")
+            give_up(f"there is no process {pid}")
     else:
         started = subprocess.Popen(options.target)
         pid = started.pid
@@ -122,6 +126,9 @@ def main():
     if started and started.poll() is None:
         started.send_signal(signal.SIGTERM)
         started.wait()
+    if started and started.returncode not in (0, -signal.SIGTERM, -signal.SIGINT):
+        print(f"soak: the process ended with {started.returncode}", file=sys.stderr)
+        sys.exit(1)
     sys.exit(0 if report(samples, options.warmup, options.limit) else 1)
 
 

@@ -25,6 +25,9 @@
 namespace dsf {
 namespace {
 
+// Of sequences, steps and units, so that no product of them leaves 64 bits.
+constexpr dim_t kMostOfABench = 100'000;
+
 struct CommandOptions {
   std::string benchmark = "step";
   BenchOptions bench;
@@ -139,9 +142,11 @@ void add_bench_command(CLI::App& app) {
            "bptt, ft, dsf; layer: any feedback; not for scan, scale");
   add_list(*command, "--batch", bench.batch,
            "sequences of a batch: step, layer, epoch, scale (of each rank)")
-      ->check(whole_number(1));
-  add_list(*command, "--steps", bench.steps, "tokens of a sequence")->check(whole_number(1));
-  add_list(*command, "--hidden", bench.hidden, "hidden units: layer, scan")->check(whole_number(1));
+      ->check(whole_number(1, kMostOfABench));
+  add_list(*command, "--steps", bench.steps, "tokens of a sequence")
+      ->check(whole_number(1, kMostOfABench));
+  add_list(*command, "--hidden", bench.hidden, "hidden units: layer, scan")
+      ->check(whole_number(1, kMostOfABench));
   command->add_option("--tokens", bench.tokens, "tokens of a batch: scan, length")
       ->check(whole_number(1));
   command->add_option("--lengths", options->lengths,

@@ -73,6 +73,10 @@ void run_demo(const DemoOptions& options) {
   InterruptGuard guard;
   guard.stop_on_broken_pipe();
   const auto runs = run_comparison(comparison, InterruptGuard::signal_seen);
+  if (!std::filesystem::exists(options.out)) {
+    fmt::print("stopped before the first step: no file was changed\n");
+    return;
+  }
   fmt::print("\n{}\n", comparison_table(runs).to_text());
   const auto stem = std::filesystem::path(options.out) / "comparison";
   const std::string name = std::filesystem::path(text).filename().string();
@@ -80,6 +84,10 @@ void run_demo(const DemoOptions& options) {
           comparison_figure(fmt::format("One GRU, three ways back through time ({})", name), runs),
           stem)) {
     fmt::print("figure: {0}.svg, {0}.png\n", stem.string());
+  }
+  if (runs.back().summary.interrupted) {
+    fmt::print("stopped before the three runs were done; what there is: {}\n", options.out);
+    return;
   }
   fmt::print("runs:   {}/{{bptt,ft,dsf}}; look closer with: dsf eval {}/dsf\n", options.out,
              options.out);

@@ -11,6 +11,7 @@
 #include "apps/dsf/common_options.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
+#include "dsf/base/output_file.h"
 #include "dsf/base/utf8.h"
 #include "dsf/data/text_file.h"
 #include "dsf/train/evaluation.h"
@@ -112,9 +113,7 @@ LossSum write_tokens(const EvalOptions& options, const StoredModel& stored, cons
 }
 
 void run_eval(const EvalOptions& options) {
-  if (!options.per_token.empty() && !options.force && std::filesystem::exists(options.per_token)) {
-    throw UsageError(fmt::format("{} exists; --force replaces it", options.per_token));
-  }
+  if (!options.per_token.empty()) check_output_file(options.per_token, options.force);
   StoredModel stored = open_stored_model(options.run, options.checkpoint, options.threads);
   if (!options.data.empty()) stored.config.data.corpus = options.data;
   if (options.stream && stored.config.model.mixer == "attention") {

@@ -123,6 +123,19 @@ Scale scale_of(const ReproduceOptions& options) {
   return options.scale == "full" ? Scale::full : Scale::quick;
 }
 
+// What tells the runs of a grid apart cannot be the same in all of them.
+void check_not_of_the_grid(const Assignment& setting) {
+  const Field& field = *setting.field;
+  if (field.section == "train" && field.key == "seed") {
+    throw UsageError("--set train.seed: the grid has its own seeds; --seeds N trains seeds 1 to N");
+  }
+  if (field.section == "feedback" && field.key == "method") {
+    throw UsageError(
+        "--set feedback.method: the grid trains every method of the experiment; `dsf reproduce "
+        "feedback` takes a list of them with --feedback");
+  }
+}
+
 Reproduction reproduction_of(const ReproduceOptions& options) {
   const Scale scale = scale_of(options);
   Reproduction reproduction{
@@ -135,6 +148,7 @@ Reproduction reproduction_of(const ReproduceOptions& options) {
   assignments.push_back(
       parse_assignment("train.threads", fmt::format("{}", options.threads), "--threads"));
   const auto settings = parse_assignments(options.settings);
+  for (const Assignment& setting : settings) check_not_of_the_grid(setting);
   assignments.insert(assignments.end(), settings.begin(), settings.end());
   return reproduction;
 }

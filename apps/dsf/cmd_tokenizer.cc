@@ -14,6 +14,7 @@
 
 #include "apps/dsf/commands.h"
 #include "dsf/base/error.h"
+#include "dsf/base/output_file.h"
 #include "dsf/data/corpus.h"
 #include "dsf/data/tokenizer.h"
 #include "dsf/train/run_directory.h"
@@ -38,9 +39,7 @@ struct UseOptions {
 };
 
 void run_train(const TrainOptions& options) {
-  if (fs::exists(options.out) && !options.force) {
-    throw UsageError(fmt::format("{} exists; --force replaces it", options.out));
-  }
+  check_output_file(options.out, options.force);
   DataConfig data = options.data;
   data.tokenizer = options.tokenizer.kind;
   constexpr std::uint64_t kSeed = 1;  // as `dsf train` has it by default

@@ -52,12 +52,16 @@ const std::vector<ConfigFlag> kFlags = {
 };
 
 void print_summary(const RunSummary& summary, const std::string& out) {
+  const bool took_no_step = summary.tokens_per_second == 0.0;
+  if (summary.interrupted && took_no_step) {
+    fmt::print("stopped before the first step: no file was changed\n");
+    return;
+  }
   if (summary.interrupted) {
     fmt::print("stopped after step {} of {}; go on with: dsf train --resume --out {}\n",
                summary.steps, summary.total_steps, out);
     return;
   }
-  const bool took_no_step = summary.tokens_per_second == 0.0;
   if (took_no_step) {
     fmt::print(
         "nothing left to do: the run has all its {} steps; to go further: dsf train --resume --out "

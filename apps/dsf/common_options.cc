@@ -8,11 +8,13 @@
 
 namespace dsf {
 
-CLI::Validator whole_number(dim_t smallest) {
-  const auto check = [smallest](const std::string& text) {
+CLI::Validator whole_number(dim_t smallest, dim_t largest) {
+  const auto check = [smallest, largest](const std::string& text) {
     dim_t value = 0;
-    if (CLI::detail::lexical_cast(text, value) && value >= smallest) return std::string();
-    return fmt::format("must be a whole number of at least {}, not {}", smallest, text);
+    if (CLI::detail::lexical_cast(text, value) && value >= smallest && value <= largest) {
+      return std::string();
+    }
+    return fmt::format("must be a whole number from {} to {}, not {}", smallest, largest, text);
   };
   return {check, ""};
 }

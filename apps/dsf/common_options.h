@@ -10,8 +10,8 @@
 
 namespace dsf {
 
-/// Accepts whole numbers of at least `smallest`.
-CLI::Validator whole_number(dim_t smallest);
+/// Accepts whole numbers from `smallest` to `largest`.
+CLI::Validator whole_number(dim_t smallest, dim_t largest = 1'000'000'000);
 /// Accepts numbers above 0.
 CLI::Validator positive_number();
 

@@ -1,12 +1,14 @@
 #include "dsf/base/file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "dsf/base/error.h"
 #include "dsf/base/fault.h"
 #include "dsf/base/io_failure.h"
 #include "dsf/base/system_calls.h"
@@ -119,6 +121,11 @@ void replace_file(const fs::path& path, std::string_view contents) {
 }
 
 void write_beside(const fs::path& path, const std::function<void(FileWriter&)>& write) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {  // a rename would destroy a device
+    throw IoError(fmt::format("cannot replace {}: it is no regular file", path.string()));
+  }
   const fs::path beside = path.string() + ".tmp";
   try {
     FileWriter writer(beside);

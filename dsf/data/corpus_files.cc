@@ -98,8 +98,9 @@ void add(std::string_view text, Hasher& hasher) {
 // Bytes read, or nothing where they cannot be read (again).
 std::optional<std::uint64_t> add_file(const fs::path& file, Hasher& hasher) {
   std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return std::nullopt;  // a pipe is read once only
   std::ifstream in(file, std::ios::binary);
-  if (!fs::is_regular_file(file, ignored) || !in) return std::nullopt;
+  if (!in) return std::nullopt;
   add(file.extension() == ".gz" ? "compressed" : "plain", hasher);
   std::vector<char> piece(std::size_t{1} << 20U);
   std::uint64_t bytes = 0;

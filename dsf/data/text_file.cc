@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <vector>
 
 #include "dsf/base/error.h"
+#include "dsf/base/file.h"
 #include "dsf/base/utf8.h"
 
 namespace dsf {
@@ -18,23 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kChunk = std::size_t{1} << 20U;
-
 std::string read_plain(const fs::path& file) {
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw DataError(fmt::format("{}: {}", file.string(), std::strerror(errno)));
-  // In chunks, not by the size on disk: pipes have none.
-  std::string bytes;
-  std::size_t size = 0;
-  while (in) {
-    bytes.resize(std::max(size + kChunk, size * 2));
-    in.read(bytes.data() + size, static_cast<std::streamsize>(bytes.size() - size));
-    size += static_cast<std::size_t>(in.gcount());
+  try {
+    return read_file(file);
+  } catch (const IoError& error) {
+    throw DataError(error.what());
   }
-  if (in.bad()) throw DataError(fmt::format("{}: {}", file.string(), std::strerror(errno)));
-  bytes.resize(size);
-  return bytes;
 }
 
 std::string read_gzip(const fs::path& file) {
@@ -42,7 +31,7 @@ std::string read_gzip(const fs::path& file) {
   std::unique_ptr<gzFile_s, int (*)(gzFile)> in(gzopen(file.c_str(), "rb"), gzclose_r);
   if (in == nullptr) throw DataError(fmt::format("{}: {}", file.string(), std::strerror(errno)));
   std::string bytes;
-  std::vector<char> chunk(kChunk);
+  std::vector<char> chunk(std::size_t{1} << 20U);
   int count = 0;
   while ((count = gzread(in.get(), chunk.data(), static_cast<unsigned>(chunk.size()))) > 0) {
     bytes.append(chunk.data(), static_cast<std::size_t>(count));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <utility>
 
@@ -37,6 +39,20 @@ std::unique_ptr<Tokenizer> read_tokenizer(const fs::path& file) {
   }
 }
 
+// What processes that were killed had begun: NAME.PID, a day old.
+void remove_left_behind(const fs::path& directory) {
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
+    const std::string ending = entry.path().extension().string();
+    const bool numbered =
+        ending.size() > 1 &&
+        std::all_of(ending.begin() + 1, ending.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!numbered || !entry.is_regular_file(ignored)) continue;
+    if (entry.last_write_time(ignored) < long_ago) fs::remove(entry.path(), ignored);
+  }
+}
+
 }  // namespace
 
 TokenCache::TokenCache(fs::path directory, const DataConfig& corpus)
@@ -46,7 +62,9 @@ TokenCache::TokenCache(fs::path directory, const DataConfig& corpus)
 
 fs::path TokenCache::directory_of_user() {
   if (const char* given = std::getenv("DSF_CACHE_DIR")) return given;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return fs::path(cache) / "dsf";
+  // The XDG specification: what is empty or relative counts as not set.
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && fs::path(cache).is_absolute()) return fs::path(cache) / "dsf";
   if (const char* home = std::getenv("HOME")) return fs::path(home) / ".cache" / "dsf";
   return "";
 }
@@ -75,6 +93,7 @@ void TokenCache::keep(const fs::path& file,
   const fs::path unfinished = fmt::format("{}.{}", file.string(), ::getpid());
   try {
     fs::create_directories(directory_);
+    remove_left_behind(directory_);
     write(unfinished);
     rename_file(unfinished, file);
   } catch (const std::exception& error) {

@@ -7,6 +7,7 @@
 #include "dsf/base/base64.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
+#include "dsf/base/foreign_json.h"
 
 namespace dsf {
 namespace {
@@ -45,7 +46,7 @@ void write_tokenizer_file(const StoredTokenizer& tokenizer, const std::filesyste
 
 StoredTokenizer parse_tokenizer_file(std::string_view text, const std::string& origin) {
   try {
-    return from_json(json::parse(text));
+    return from_json(parse_foreign_json(text));
   } catch (const json::exception& error) {
     throw DataError(fmt::format("{}: not a tokenizer file: {}", origin, error.what()));
   } catch (const DataError& error) {

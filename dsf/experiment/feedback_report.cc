@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dsf/base/file.h"
+#include "dsf/base/hash.h"
 #include "dsf/base/log.h"
 #include "dsf/experiment/step_time.h"
 #include "dsf/report/method_title.h"
@@ -21,6 +22,7 @@ using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr const char* kPerplexity = "perplexity";
+constexpr const char* kOf = "of";  // the checkpoint, by the hash of its state.json
 
 /// Of the run's best checkpoint; nothing where the corpus has no test split.
 std::optional<double> measure_test_perplexity(const fs::path& root, dim_t threads) {
@@ -35,16 +37,19 @@ std::optional<double> measure_test_perplexity(const fs::path& root, dim_t thread
 std::optional<double> test_perplexity(const fs::path& root, dim_t threads,
                                       const StopRequest& stop) {
   const fs::path file = root / "test.json";
+  const std::string checkpoint =
+      to_hex(hash_bytes(read_file(RunPaths{root}.checkpoints() / "best" / "state.json")));
   if (fs::exists(file)) {
     const json stored = json::parse(read_file(file), nullptr, false);
-    if (stored.is_object() && stored.contains(kPerplexity) && stored[kPerplexity].is_number()) {
+    if (stored.is_object() && stored.value(kOf, json()) == checkpoint &&
+        stored.value(kPerplexity, json()).is_number()) {
       return stored[kPerplexity].get<double>();
     }
   }
   if (stop() != 0) return std::nullopt;
   log_info(fmt::format("test perplexity of {}", root.string()));
   const auto measured = measure_test_perplexity(root, threads);
-  if (measured) replace_file(file, json{{kPerplexity, *measured}}.dump() + "\n");
+  if (measured) replace_file(file, json{{kPerplexity, *measured}, {kOf, checkpoint}}.dump() + "\n");
   return measured;
 }
 

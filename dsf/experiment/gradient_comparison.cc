@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "dsf/feedback/feedback_method.h"
+#include "dsf/model/model_tensors.h"
+#include "dsf/train/training_batches.h"
 
 namespace dsf {
 namespace {
@@ -41,11 +43,6 @@ std::vector<float> mean_gradient(const RunConfig& config, const Split& split, to
   return mean;
 }
 
-std::span<const float> part_of(std::span<const float> flat, const ParameterInfo& parameter) {
-  return flat.subspan(static_cast<std::size_t>(parameter.id.offset),
-                      static_cast<std::size_t>(parameter.id.size()));
-}
-
 // "blocks.0.mixer.weight_hh" -> "blocks.0", "head.weight" -> "head".
 std::string layer_of(const std::string& parameter) {
   const std::size_t first = parameter.find('.');
@@ -63,10 +60,10 @@ std::vector<GradientAgreement> layer_agreements(const ParameterTable& table,
   for (const ParameterInfo& parameter : table.entries()) {
     const std::string layer = layer_of(parameter.name);
     if (layers.empty() || layers.back().first != layer) layers.emplace_back(layer, AgreementSum());
-    layers.back().second.add(part_of(gradient, parameter), part_of(exact, parameter));
+    layers.back().second.add(values_of(parameter, gradient), values_of(parameter, exact));
     if (!parameter.name.ends_with("weight_hh")) continue;
     is_recurrent = true;
-    recurrent.add(part_of(gradient, parameter), part_of(exact, parameter));
+    recurrent.add(values_of(parameter, gradient), values_of(parameter, exact));
   }
   std::vector<GradientAgreement> rows;
   for (const auto& [name, sum] : layers) rows.push_back(sum.result(name));
@@ -153,16 +150,6 @@ std::unique_ptr<LanguageModel> with_feedback(const RunConfig& config,
   return twin;
 }
 
-Batcher training_batches(const RunConfig& config, const Split& split, token_t bos) {
-  return {split,
-          parse_batching(config.data.batching),
-          config.data.context,
-          config.train.batch,
-          bos,
-          static_cast<std::uint64_t>(config.train.seed),
-          true};
-}
-
 std::vector<MethodAgreement> compare_gradients(const RunConfig& config, const Dataset& data,
                                                const LanguageModel& model,
                                                const GradientComparisonOptions& options) {
@@ -183,8 +170,9 @@ std::vector<MethodAgreement> compare_gradients(const RunConfig& config, const Da
     const std::vector<float> gradient = gradient_of(feedback_with(config, method));
     MethodAgreement compared{method, {}, layer_agreements(model.table(), gradient, exact)};
     for (const ParameterInfo& parameter : model.table().entries()) {
-      compared.parameters.push_back(
-          agreement(parameter.name, part_of(gradient, parameter), part_of(exact, parameter)));
+      compared.parameters.push_back(agreement(parameter.name,
+                                              values_of(parameter, std::span(gradient)),
+                                              values_of(parameter, std::span(exact))));
     }
     compared.parameters.push_back(agreement(kTotalRow, gradient, exact));
     all.push_back(std::move(compared));

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "dsf/data/batcher.h"
 #include "dsf/data/dataset.h"
 #include "dsf/model/language_model.h"
 #include "dsf/report/table.h"
@@ -73,9 +72,6 @@ dim_t warm_up_of(const FeedbackConfig& feedback);
 std::unique_ptr<LanguageModel> with_feedback(const RunConfig& config,
                                              const FeedbackConfig& feedback,
                                              const LanguageModel& model);
-
-/// The split's batches in the order of training.
-Batcher training_batches(const RunConfig& config, const Split& split, token_t bos);
 
 /// Gradients of the model of `config` with the weights of `model`, by each method on the same
 /// batches. A method that fits its diagonal first sees its calibration's batches, which

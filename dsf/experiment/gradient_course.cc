@@ -6,6 +6,7 @@
 
 #include "dsf/optim/clip.h"
 #include "dsf/report/method_title.h"
+#include "dsf/train/training_batches.h"
 #include "dsf/train/training_schedule.h"
 
 namespace dsf {

@@ -11,6 +11,8 @@
 #include "dsf/layers/layer_norm.h"
 #include "dsf/layers/linear.h"
 #include "dsf/model/build_blocks.h"
+#include "dsf/model/model_tensors.h"
+#include "dsf/train/training_batches.h"
 
 namespace dsf {
 namespace {
@@ -69,8 +71,7 @@ class Probe {
  private:
   void copy_weights(const LanguageModel& model) {
     for (const ParameterInfo& from : model.table().entries()) {
-      const auto values = model.weights().subspan(static_cast<std::size_t>(from.id.offset),
-                                                  static_cast<std::size_t>(from.id.size()));
+      const auto values = values_of(from, model.weights());
       if (from.name == "embedding.weight") {
         embedding_.reshape(from.id.rows, from.id.cols);
         std::copy(values.begin(), values.end(), embedding_.view().data);

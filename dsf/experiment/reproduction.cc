@@ -128,6 +128,7 @@ class GridTrainer {
     }
     if (stopped_) return std::nullopt;
     stopped_ = !train(run, stop_);
+    if (!is_run_directory(run.root)) return std::nullopt;  // stopped before its first step
     RunRecord after = read_run_record(run.root);
     return is_finished(after) ? std::optional(std::move(after)) : std::nullopt;
   }

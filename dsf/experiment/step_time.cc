@@ -13,6 +13,7 @@
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/config_file.h"
+#include "dsf/train/training_batches.h"
 
 namespace dsf {
 namespace {

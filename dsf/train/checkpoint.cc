@@ -107,6 +107,13 @@ SafetensorsFile read_sealed(const CheckpointFiles& files, const char* name,
   return {std::move(*contents), path};
 }
 
+// Where a link points now: training may point it elsewhere while the files are read one by one.
+fs::path behind_link(const fs::path& directory) {
+  std::error_code no_link;
+  const fs::path target = fs::read_symlink(directory, no_link);
+  return no_link ? directory : directory.parent_path() / target;
+}
+
 }  // namespace
 
 void save_checkpoint(const fs::path& checkpoints, const RunIdentity& identity,
@@ -141,8 +148,9 @@ std::uint64_t checkpoint_bytes(LanguageModel& model, const TrainingState& state)
 }
 
 CheckpointFiles files_in(const fs::path& directory) {
-  return {directory, [directory](const char* name) -> std::optional<std::string> {
-            const fs::path path = directory / name;
+  return {directory,
+          [place = behind_link(directory)](const char* name) -> std::optional<std::string> {
+            const fs::path path = place / name;
             std::error_code ignored;
             if (!fs::is_regular_file(path, ignored)) return std::nullopt;
             try {

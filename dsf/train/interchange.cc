@@ -8,6 +8,7 @@
 #include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
+#include "dsf/base/output_file.h"
 #include "dsf/data/batcher.h"
 #include "dsf/model/model_tensors.h"
 #include "dsf/model/safetensors.h"
@@ -26,12 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
-
-void check_absent(const fs::path& file, bool force) {
-  if (fs::is_directory(file)) throw UsageError(fmt::format("{} is a directory", file.string()));
-  if (force || !fs::exists(file)) return;
-  throw UsageError(fmt::format("{} exists; --force replaces it", file.string()));
-}
 
 // A config.json that is there may belong to weights that have been exported before, and are still
 // there.
@@ -196,8 +191,8 @@ InterchangeSummary export_model(const ExportRequest& request) {
                     request.out.string(), kConfig));
   }
   check_no_other_model(config_path, request.out);
-  check_absent(request.out, request.force);
-  check_absent(config_path, request.force);
+  check_replaceable(request.out, request.force);
+  check_replaceable(config_path, request.force);
   const StoredModel stored = open_stored_model(request.run, request.checkpoint, 0);
   const RunPaths paths{request.run};
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "dsf/base/error.h"
+#include "dsf/base/foreign_json.h"
 #include "dsf/base/hash.h"
 #include "dsf/base/json_number.h"
 #include "dsf/base/version.h"
@@ -97,12 +98,12 @@ std::string to_json(const InterchangeConfig& config) {
 
 InterchangeConfig parse_interchange_config(const std::string& text, const std::string& origin) {
   try {
-    return config_from(json::parse(text), origin);
+    return config_from(parse_foreign_json(text), origin);
   } catch (const json::exception& error) {
     throw ConfigError(fmt::format("{}: {}", origin, error.what()));
   } catch (const ConfigError&) {
     throw;
-  } catch (const Error& error) {  // count_at's
+  } catch (const Error& error) {  // parse_foreign_json's, count_at's
     throw ConfigError(fmt::format("{}: {}", origin, error.what()));
   } catch (const std::logic_error& error) {  // stoull's
     throw ConfigError(fmt::format("{}: data_hash is no hexadecimal number", origin));

@@ -26,7 +26,9 @@ bool is_unfinished_start(const fs::path& root) {
   return std::all_of(
       fs::directory_iterator(root), fs::directory_iterator(), [&](const auto& entry) {
         const fs::path name = entry.path().filename();
-        if (name == "log.jsonl.tmp" || name == "config.toml.tmp") return entry.is_regular_file();
+        if (name == "log.jsonl.tmp" || name == "config.toml.tmp" || name == "metrics.csv.tmp") {
+          return entry.is_regular_file();
+        }
         return empty_log && (name == "log.jsonl" || name == "metrics.csv" || name == "tokenizer" ||
                              name == "tokenizer.tmp" || name == "checkpoints");
       });

@@ -18,6 +18,7 @@
 #include "dsf/train/finite.h"
 #include "dsf/train/nan_injection.h"
 #include "dsf/train/shared_state.h"
+#include "dsf/train/training_batches.h"
 
 namespace dsf {
 namespace {
@@ -44,9 +45,7 @@ Trainer::Trainer(const RunConfig& config, const Dataset& data, LanguageModel& mo
       sync_(ranks, model.table().flat_size(),
             {.shard_optimizer = config.train.shard_optimizer,
              .compress = config.train.compress_gradients}),
-      batcher_(data.train, parse_batching(config.data.batching), config.data.context,
-               config.train.batch, data.tokenizer->bos(),
-               static_cast<std::uint64_t>(config.train.seed), true),
+      batcher_(training_batches(config, data.train, data.tokenizer->bos())),
       schedule_(config.train, batcher_.batches_per_epoch()) {
   state_.adam.m.resize(sync_.optimizer_size());
   state_.adam.v.resize(sync_.optimizer_size());
@@ -82,6 +81,9 @@ void Trainer::load(const std::filesystem::path& checkpoint) {
 // Rank 0 reads, and tells the others.
 void Trainer::restore() {
   restored_ = true;
+  // Whole, as a checkpoint has them: what each rank keeps of it is cut out below.
+  state_.adam.m.resize(model_.table().flat_size());
+  state_.adam.v.resize(model_.table().flat_size());
   if (batcher_.carries_state()) state_.carried = model_.zero_state(batcher_.batch_size());
   if (ranks_.leads()) load_newest();
   broadcast_state(ranks_, state_, model_, saved_step_);

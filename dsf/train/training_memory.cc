@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "dsf/base/process_memory.h"
-#include "dsf/data/batcher.h"
 #include "dsf/model/step_memory.h"
+#include "dsf/train/training_batches.h"
 
 namespace dsf {
 namespace {
@@ -22,9 +22,7 @@ double step_bytes(const RunConfig& config, dim_t vocab, const BatchShape& shape)
 }
 
 BatchShape largest_batch(const RunConfig& config, const Dataset& data) {
-  Batcher batcher(data.train, parse_batching(config.data.batching), config.data.context,
-                  config.train.batch, data.tokenizer->bos(),
-                  static_cast<std::uint64_t>(config.train.seed), true);
+  Batcher batcher = training_batches(config, data.train, data.tokenizer->bos());
   BatchShape shape{0, 0, 0, true};
   TokenBatch batch;
   for (dim_t i = 0; i < batcher.batches_per_epoch(); ++i) {

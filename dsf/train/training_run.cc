@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <optional>
 
 #include "dsf/base/directory_lock.h"
@@ -92,6 +93,13 @@ void choose_threads(const RunConfig& config, const Communicator& ranks) {
   if (ranks.leads() && !advice.empty()) log_warning(advice);
 }
 
+RunSummary stopped_at(dim_t step) {
+  RunSummary summary;
+  summary.steps = step;
+  summary.interrupted = true;
+  return summary;
+}
+
 }  // namespace
 
 RunConfig read_run_config(const std::filesystem::path& root) {
@@ -117,6 +125,10 @@ RunSummary run_training(const RunRequest& request, TrainObserver& observer, cons
   if (request.resume) trainer.restore();
   trainer.require_space();
   if (ranks.leads()) warn_of_long_lines(data.train, config, "the training text");
+
+  // Who asked to stop while the text was read finds every file as it was.
+  const int asked = agree_on_signal(ranks, stop());
+  if (asked != 0 && asked != SIGUSR1) return stopped_at(trainer.state().step);
 
   // From here on files change.
   if (ranks.leads()) {

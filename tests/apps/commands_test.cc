@@ -139,7 +139,7 @@ TEST_F(Commands, NumbersOutOfRangeAreToldWhatWouldBeRight) {
   for (const char* wrong : {"0", "-1", "1.5", "many"}) {
     const ProgramResult result = run_dsf({"generate", path("run"), "--count", wrong});
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_THAT(result.err, HasSubstr("whole number of at least 1")) << wrong;
+    EXPECT_THAT(result.err, HasSubstr("whole number from 1 to")) << wrong;
   }
   EXPECT_THAT(run_dsf({"eval", path("run"), "--threads", "1", "--threads", "2"}).err,
               HasSubstr("--threads is given more than once"));

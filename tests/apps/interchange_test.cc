@@ -9,10 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "dsf/base/error.h"
 #include "dsf/model/model_tensors.h"
 #include "dsf/train/interchange.h"
 #include "dsf/train/interchange_config.h"
 #include "dsf/train/stored_model.h"
+#include "tests/support/deep_json.h"
+#include "tests/support/message_of.h"
 #include "tests/support/program_fixture.h"
 #include "tests/support/small_text.h"
 
@@ -21,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr const char* kPython = "/usr/bin/python3 -B";  // -B: leaves nothing in the source tree
@@ -252,6 +256,15 @@ TEST_F(Interchange, NothingIsOverwrittenAndWrongFilesLeaveNoRun) {
                 .exit_code,
             2);
   EXPECT_FALSE(fs::exists(path("new")));
+}
+
+TEST(InterchangeConfigFile, WithoutABottomIsRefused) {
+  for (const std::string& text :
+       {bottomless_json(), R"({"format":)" + bottomless_json() + "}",
+        R"({"format":"dsf-model","version":)" + bottomless_json() + "}"}) {
+    EXPECT_THAT(message_of<ConfigError>([&] { parse_interchange_config(text, "config.json"); }),
+                AllOf(HasSubstr("config.json"), HasSubstr("nested")));
+  }
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Matcher;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class WrongInput : public ProgramTest {
@@ -109,6 +110,26 @@ TEST_F(WrongInput, UnknownCommandOrFlag) {
       {"tokenizer", "encode", "x", "--txet=y"},
       AllOf(HasSubstr("did you mean \"--text\""), HasSubstr("dsf tokenizer encode --help")));
   expect_refused({}, HasSubstr("--help"));
+}
+
+TEST_F(WrongInput, ReproduceWithWhatItsGridDecides) {
+  const Words grid = {"reproduce", "cells", "--data", path("text.txt"), "--out", path("grid")};
+  expect_refused(joined(grid, sets({"train.seed=7"})),
+                 AllOf(HasSubstr("train.seed"), HasSubstr("--seeds")));
+  expect_refused(
+      joined(grid, sets({"feedback.method=dsf"})),
+      AllOf(HasSubstr("feedback.method"), HasSubstr("the grid"), HasSubstr("--feedback")));
+}
+
+TEST_F(WrongInput, TokenizerBelowADirectoryThatIsNotThere) {
+  expect_refused(
+      {"tokenizer", "train", "--data", path("nothing.txt"), "--out", path("nowhere/tokenizer")},
+      AllOf(HasSubstr(path("nowhere") + " "), Not(HasSubstr("nothing.txt"))));
+}
+
+TEST_F(WrongInput, BenchmarkOfMoreUnitsThanThereAreNumbers) {
+  expect_refused({"bench", "scan", "--hidden", "4611686018427387904", "--tokens", "1"},
+                 HasSubstr("--hidden"));
 }
 
 TEST_F(WrongInput, ResumeWithoutARun) {

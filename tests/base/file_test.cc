@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "dsf/base/error.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_directory.h"
 
 namespace dsf {
@@ -39,6 +41,15 @@ TEST(File, ReplacedFileLeavesNothingBeside) {
   directory.write("f", "old");
   replace_file(directory / "f", "new");
   EXPECT_EQ(snapshot(directory.path()), (std::map<std::string, std::string>{{"f", "new"}}));
+}
+
+TEST(File, PipeIsNotReplacedByAFile) {
+  const TempDirectory directory;
+  const fs::path pipe = directory / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(message_of<IoError>([&] { replace_file(pipe, "new"); }), HasSubstr(pipe.string()));
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_EQ(snapshot(directory.path()).size(), 1U) << "nothing beside";
 }
 
 TEST(File, SymlinkIsReplacedEvenIfOneWasLeftUnfinished) {

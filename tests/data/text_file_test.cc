@@ -100,6 +100,14 @@ TEST(ReadCorpusFile, EmptyFileIsRefused) {
   EXPECT_THROW(read_corpus_file(dir.write("empty.gz", "")), DataError);
 }
 
+// A corpus of gigabytes must not take twice its size.
+TEST(ReadTextFile, TakesNoMoreMemoryThanTheFileHasBytes) {
+  const TempDirectory dir;
+  const std::string text = read_text_file(dir.write("x.txt", long_text()));
+  ASSERT_GT(text.size(), std::size_t{2} << 20U);
+  EXPECT_LT(text.capacity(), text.size() + 4096);
+}
+
 TEST(ReadTextFile, NulByteIsReportedByOffsetAndLine) {
   const TempDirectory dir;
   const std::string file = dir.write("x.txt", std::string("one\ntwo\nth\0ree\n", 15));

@@ -1,8 +1,11 @@
 #include "dsf/data/token_cache.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <chrono>
 #include <fstream>
+#include <optional>
 
 #include "dsf/data/bpe_tokenizer.h"
 #include "tests/support/small_text.h"
@@ -171,6 +174,68 @@ TEST_F(TokenCacheOfACorpus, ADirectoryThatCannotBeMadeIsNoError) {
   const Split made =
       nowhere.split(tokenizer(), "train", [&] { return make_split(tokenizer(), text_); });
   expect_equal(made, make_split(tokenizer(), text_));
+}
+
+TEST_F(TokenCacheOfACorpus, WhatKilledProcessesLeftIsRemovedAfterADay) {
+  const auto two_days_ago = fs::file_time_type::clock::now() - std::chrono::hours(48);
+  const auto write = [&](const char* name, bool old) {
+    const fs::path file = kept_.write(name, "half a fi");
+    if (old) fs::last_write_time(file, two_days_ago);
+    return file;
+  };
+  const fs::path abandoned = write("0123456789abcdef.train.tokens.12345", true);
+  const fs::path under_way = write("0123456789abcdef.train.tokens.12346", false);
+  const fs::path entry = write("0123456789abcdef.valid.tokens", true);
+  const fs::path not_ours = write("notes.txt", true);
+  split(tokenizer());
+  EXPECT_FALSE(fs::exists(abandoned));
+  for (const fs::path& file : {under_way, entry, not_ours}) EXPECT_TRUE(fs::exists(file)) << file;
+  EXPECT_EQ(entries().size(), 4U) << "and the new one";
+}
+
+/// Sets (or, by null, removes) an environment variable for the rest of a scope.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const char* value) : name_(name) {
+    if (const char* before = ::getenv(name)) before_ = before;
+    set(value);
+  }
+  ~ScopedVariable() { set(before_ ? before_->c_str() : nullptr); }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+ private:
+  void set(const char* value) {
+    if (value == nullptr) {
+      ::unsetenv(name_);
+    } else {
+      ::setenv(name_, value, 1);
+    }
+  }
+
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST(TokenCacheDirectory, IsGivenByTheEnvironment) {
+  const ScopedVariable home("HOME", "/home/somebody");
+  const ScopedVariable xdg("XDG_CACHE_HOME", "/fast/disk");
+  {
+    const ScopedVariable own("DSF_CACHE_DIR", "/own/place");
+    EXPECT_EQ(TokenCache::directory_of_user(), "/own/place");
+  }
+  const ScopedVariable none("DSF_CACHE_DIR", nullptr);
+  EXPECT_EQ(TokenCache::directory_of_user(), "/fast/disk/dsf");
+}
+
+// As the XDG specification has it.
+TEST(TokenCacheDirectory, EmptyOrRelativeCacheHomeCountsAsNone) {
+  const ScopedVariable none("DSF_CACHE_DIR", nullptr);
+  const ScopedVariable home("HOME", "/home/somebody");
+  for (const char* value : {"", "relative/dir"}) {
+    const ScopedVariable xdg("XDG_CACHE_HOME", value);
+    EXPECT_EQ(TokenCache::directory_of_user(), "/home/somebody/.cache/dsf") << value;
+  }
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
+#include "dsf/data/tokenizer_file.h"
+#include "tests/support/deep_json.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_directory.h"
 
@@ -277,6 +279,13 @@ TEST(DamagedTokenizerFile, EveryCutOfAGoodFileIsRefused) {
     const std::string cut = dir.write("cut.json", whole.substr(0, size));
     EXPECT_THROW(load_tokenizer(cut), DataError) << "after " << size << " bytes";
   }
+}
+
+TEST(DamagedTokenizerFile, VersionWithoutABottomIsRefused) {
+  const std::string text = R"({"format":"dsf-tokenizer","version":)" + bottomless_json() +
+                           R"(,"kind":"byte","tokens":[]})";
+  EXPECT_THAT(message_of<DataError>([&] { parse_tokenizer_file(text, "deep.json"); }),
+              AllOf(HasSubstr("deep.json"), HasSubstr("nested")));
 }
 
 TEST(DamagedTokenizerFile, MissingFileIsNamed) {

@@ -73,6 +73,20 @@ TEST_F(DataParallel, CheckpointOfTwoRanksGoesOnWithOneAndThree) {
   }
 }
 
+// Killed before its first checkpoint, it has a configuration, a tokenizer and an empty log. A model
+// large enough that moments read from beside a shard, instead of from the whole, are not all zero.
+TEST_F(DataParallel, ShardedRunWithoutACheckpointStartsAgainFromTheBeginning) {
+  DSF_NEEDS_RANKS();
+  const Words settings = {"data.batching=stream", "train.steps=50", "model.hidden=48"};
+  ASSERT_NO_FATAL_FAILURE(train_on(2, "straight", settings, {"--shard-optimizer"}));
+  for (const std::string name : {"config.toml", "tokenizer"}) {
+    directory_.write("killed/" + name, slurp(directory_ / "straight" / name));
+  }
+  directory_.write("killed/log.jsonl", "");
+  ASSERT_NO_FATAL_FAILURE(train_on(2, "killed", settings, {"--resume"}));
+  expect_same_losses("killed", "straight");
+}
+
 TEST_F(DataParallel, CompressedGradientsTrainAsWell) {
   DSF_NEEDS_RANKS();
   const Words settings = {"data.batching=sentences", "train.steps=50"};

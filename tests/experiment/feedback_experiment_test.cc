@@ -11,6 +11,7 @@
 #include <set>
 
 #include "dsf/base/error.h"
+#include "dsf/base/hash.h"
 #include "dsf/experiment/step_time.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/model/language_model.h"
@@ -164,6 +165,33 @@ TEST_F(TinyFeedbackGrid, RowsHaveGapTestAndStepTimeAndAreReadBackAtNoCost) {
       feedback_rows(reproduction_, run_reproduction(reproduction_, stopped), stopped);
   EXPECT_EQ(feedback_json(reproduction_.experiment, again),
             feedback_json(reproduction_.experiment, rows));
+}
+
+TEST_F(TinyFeedbackGrid, TestPerplexityOfAnotherCheckpointIsNotBelieved) {
+  reproduction_.experiment.models[0].methods = {"ft"};  // whose step time is known
+  reproduction_.experiment.models[0].rates = {0.01};
+  const auto models = run_reproduction(reproduction_, never);
+  const std::filesystem::path run = models[0].methods[0].runs.at(0).root;
+  const auto test_perplexity = [&] {
+    return feedback_rows(reproduction_, models, never).at(0).test.value().mean;
+  };
+  const double measured = test_perplexity();
+  const json kept = json::parse(slurp(run / "test.json"));
+  EXPECT_EQ(kept.at("perplexity"), measured);
+  EXPECT_EQ(kept.at("of"), to_hex(hash_bytes(slurp(run / "checkpoints" / "best" / "state.json"))));
+
+  json written = kept;
+  const auto perplexity_with_file = [&](const json& file) {
+    std::ofstream(run / "test.json") << file.dump();
+    return test_perplexity();
+  };
+  written["perplexity"] = 1.5;
+  EXPECT_EQ(perplexity_with_file(written), 1.5) << "of this checkpoint";
+  written["of"] = "0123456789abcdef";
+  EXPECT_EQ(perplexity_with_file(written), measured);
+  written.erase("of");
+  EXPECT_EQ(perplexity_with_file(written), measured);
+  EXPECT_EQ(json::parse(slurp(run / "test.json")), kept) << "and is replaced";
 }
 
 TEST_F(TinyFeedbackGrid, ADivergedRunIsNotTriedAgain) {

@@ -269,6 +269,25 @@ TEST(Checkpoint, NewestOnesAreKeptAsManyAsAskedFor) {
                           directory / "step-00000001"));
 }
 
+// Training may save and point `last` elsewhere between two files that somebody else reads.
+TEST(Checkpoint, FilesBehindALinkAreAllOfOneCheckpoint) {
+  const TempDirectory directory;
+  LanguageModel model = make_model(1);
+  const auto save = [&](dim_t step) {
+    save_checkpoint(directory.path(), kIdentity, make_state(model, step), model, {"last"}, 2);
+  };
+  save(1);
+  const CheckpointFiles files = files_in(directory / "last");
+  model.weights()[0] += 1.0F;
+  save(2);
+  ASSERT_EQ(fs::read_symlink(directory / "last"), "step-00000002");
+  for (const char* name : {"weights.safetensors", "state.json"}) {
+    const std::string first = slurp(directory / "step-00000001" / name);
+    ASSERT_NE(slurp(directory / "last" / name), first) << name;
+    EXPECT_EQ(files.read(name).value(), first) << name;
+  }
+}
+
 TEST(Checkpoint, WhatIsNotFiniteIsNotSaved) {
   const TempDirectory directory;
   LanguageModel model = make_model(1);

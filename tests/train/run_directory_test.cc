@@ -56,6 +56,7 @@ TEST_F(RunDirectory, IsHeldFromThenOn) {
 
 TEST_F(RunDirectory, WhatAnImportLeftThatDiedIsNoRun) {
   write("log.jsonl", "");
+  write("metrics.csv.tmp", "step,");
   write("tokenizer", "words");
   fs::create_directory(paths_.checkpoints());
   EXPECT_NO_THROW(check_free_for_new_run(paths_.root, false));

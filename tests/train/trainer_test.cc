@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <limits>
 #include <tuple>
 
@@ -188,6 +189,33 @@ TEST_F(SmallTraining, ForceReplacesARunAndKeepsWhatIsNotItsOwn) {
   EXPECT_EQ(slurp(directory_ / "run" / "notes.txt"), "mine");
   EXPECT_THAT(slurp(directory_ / "run" / "config.toml"), HasSubstr("steps = 3"));
   EXPECT_EQ(list_checkpoints(directory_ / "run" / "checkpoints").size(), 1U);
+}
+
+TEST_F(SmallTraining, StopThatWasAskedForWhileTheTextWasReadChangesNoFile) {
+  small_run(directory_ / "run", small_settings(corpus_, {"train.steps=5"}));
+  const auto before = snapshot(directory_.path());
+  const std::vector<Assignment> other = small_settings(corpus_, {"train.steps=3"});
+  const std::vector<RunRequest> requests = {
+      {directory_ / "run", other, /*resume=*/false, /*force=*/true},
+      {directory_ / "run", {parse_assignment("train.steps=9")}, /*resume=*/true, /*force=*/false},
+      {directory_ / "new", other, /*resume=*/false, /*force=*/false}};
+  for (const RunRequest& request : requests) {
+    SCOPED_TRACE(request.out.string() + (request.resume ? ", resumed" : ""));
+    TrainObserver observer;
+    const RunSummary summary = run_training(request, observer, [] { return SIGTERM; });
+    EXPECT_TRUE(summary.interrupted);
+    EXPECT_EQ(summary.steps, request.resume ? 5 : 0);
+    EXPECT_TRUE(snapshot(directory_.path()) == before) << "too large to print";
+  }
+}
+
+TEST_F(SmallTraining, RequestToSaveStopsNoRun) {
+  TrainObserver observer;
+  const RunSummary summary =
+      run_training({directory_ / "run", small_settings(corpus_, {"train.steps=3"}), false, false},
+                   observer, [] { return SIGUSR1; });
+  EXPECT_FALSE(summary.interrupted);
+  EXPECT_EQ(summary.steps, 3);
 }
 
 TEST_F(SmallTraining, ForceNeverTouchesADirectoryThatIsNoRun) {
