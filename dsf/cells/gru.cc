@@ -1,5 +1,6 @@
 #include "dsf/cells/gru.h"
 
+#include "dsf/cells/row_parts.h"
 #include "dsf/kernels/diagonal_step.h"
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/parallel.h"
@@ -37,8 +38,10 @@ void GruResetAfterCell::pack_recurrent(bool state_product) {
 
 void GruResetAfterCell::forward_step(const ForwardRows& rows) const {
   gemm((*rows.operand)(rows.previous, precision()), forward_, Into::overwrite, rows.recurrent);
-  gru_after_forward(rows.recurrent, rows.previous, weights().b_ih, weights().b_hh, rows.gates,
-                    rows.extra, rows.state);
+  for_each_part(rows, shape().hidden, [this](const ForwardRows& part) {
+    gru_after_forward(part.recurrent, part.previous, weights().b_ih, weights().b_hh, part.gates,
+                      part.extra, part.state);
+  });
 }
 
 void GruResetAfterCell::backward_gates(const BackwardRows& rows) const {
@@ -80,14 +83,18 @@ void GruResetBeforeCell::pack_recurrent(bool state_product) {
 }
 
 void GruResetBeforeCell::forward_step(const ForwardRows& rows) const {
-  const MatrixF recurrent_rz = rz_of(rows.recurrent);
-  const MatrixF recurrent_n = n_of(rows.recurrent);
-  gemm((*rows.operand)(rows.previous, precision()), forward_rz_, Into::overwrite, recurrent_rz);
-  gru_before_forward_gates(recurrent_rz, rows.previous, weights().b_ih, weights().b_hh, rows.gates,
-                           rows.extra);
-  gemm((*rows.operand)(rows.extra, precision()), forward_n_, Into::overwrite, recurrent_n);
-  gru_before_forward_state(recurrent_n, rows.previous, weights().b_ih, weights().b_hh, rows.gates,
-                           rows.state);
+  const dim_t D = shape().hidden;
+  gemm((*rows.operand)(rows.previous, precision()), forward_rz_, Into::overwrite,
+       rz_of(rows.recurrent));
+  for_each_part(rows, D, [this](const ForwardRows& part) {
+    gru_before_forward_gates(rz_of(part.recurrent), part.previous, weights().b_ih, weights().b_hh,
+                             part.gates, part.extra);
+  });
+  gemm((*rows.operand)(rows.extra, precision()), forward_n_, Into::overwrite, n_of(rows.recurrent));
+  for_each_part(rows, D, [this](const ForwardRows& part) {
+    gru_before_forward_state(n_of(part.recurrent), part.previous, weights().b_ih, weights().b_hh,
+                             part.gates, part.state);
+  });
 }
 
 void GruResetBeforeCell::backward_gates(const BackwardRows& rows) const {

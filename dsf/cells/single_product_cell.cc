@@ -1,5 +1,6 @@
 #include "dsf/cells/single_product_cell.h"
 
+#include "dsf/cells/row_parts.h"
 #include "dsf/kernels/diagonal_step.h"
 #include "dsf/kernels/rows.h"
 
@@ -13,7 +14,7 @@ void SingleProductCell::pack_recurrent(bool state_product) {
 void SingleProductCell::forward_step(const ForwardRows& rows) const {
   gemm((*rows.operand)(h_of(rows.previous), precision()), recurrent_forward_, Into::overwrite,
        rows.recurrent);
-  forward_gates(rows);
+  for_each_part(rows, shape().hidden, [this](const ForwardRows& part) { forward_gates(part); });
 }
 
 void SingleProductCell::add_recurrent_product(const BackwardRows& rows,
