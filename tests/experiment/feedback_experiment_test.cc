@@ -38,6 +38,7 @@ std::vector<std::string> model_names(Scale scale) {
 TEST(FeedbackExperiment, HasTheseModels) {
   EXPECT_THAT(model_names(Scale::quick),
               UnorderedElementsAre("char_gru_1L128", "char_lstm_1L128", "char_rnn_1L128",
+                                   "word_gru_3L64", "word_lstm_3L64", "word_rnn_3L64",
                                    "wikitext_gru_3L64", "wikitext_lstm_3L64", "wikitext_rnn_3L64"));
   EXPECT_THAT(
       model_names(Scale::full),
