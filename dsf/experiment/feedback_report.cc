@@ -34,14 +34,20 @@ std::optional<double> measure_test_perplexity(const fs::path& root, dim_t thread
   return perplexity_of(sum.mean());
 }
 
+/// What names it in test.json; empty where somebody has removed it to save room, and what was
+/// measured of it counts.
+std::string best_checkpoint(const fs::path& root) {
+  const fs::path state = RunPaths{root}.checkpoints() / "best" / "state.json";
+  return fs::exists(state) ? to_hex(hash_bytes(read_file(state))) : "";
+}
+
 std::optional<double> test_perplexity(const fs::path& root, dim_t threads,
                                       const StopRequest& stop) {
   const fs::path file = root / "test.json";
-  const std::string checkpoint =
-      to_hex(hash_bytes(read_file(RunPaths{root}.checkpoints() / "best" / "state.json")));
+  const std::string checkpoint = best_checkpoint(root);
   if (fs::exists(file)) {
     const json stored = json::parse(read_file(file), nullptr, false);
-    if (stored.is_object() && stored.value(kOf, json()) == checkpoint &&
+    if (stored.is_object() && (checkpoint.empty() || stored.value(kOf, json()) == checkpoint) &&
         stored.value(kPerplexity, json()).is_number()) {
       return stored[kPerplexity].get<double>();
     }

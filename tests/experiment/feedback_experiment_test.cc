@@ -193,6 +193,8 @@ TEST_F(TinyFeedbackGrid, TestPerplexityOfAnotherCheckpointIsNotBelieved) {
   written.erase("of");
   EXPECT_EQ(perplexity_with_file(written), measured);
   EXPECT_EQ(json::parse(slurp(run / "test.json")), kept) << "and is replaced";
+  std::filesystem::remove_all(run / "checkpoints");
+  EXPECT_EQ(test_perplexity(), measured) << "what was measured counts where room was made";
 }
 
 TEST_F(TinyFeedbackGrid, ADivergedRunIsNotTriedAgain) {
