@@ -73,7 +73,7 @@ void run_demo(const DemoOptions& options) {
   InterruptGuard guard;
   guard.stop_on_broken_pipe();
   const auto runs = run_comparison(comparison, InterruptGuard::signal_seen);
-  if (!std::filesystem::exists(options.out)) {
+  if (runs.empty()) {
     fmt::print("stopped before the first step: no file was changed\n");
     return;
   }
@@ -85,7 +85,7 @@ void run_demo(const DemoOptions& options) {
           stem)) {
     fmt::print("figure: {0}.svg, {0}.png\n", stem.string());
   }
-  if (runs.back().summary.interrupted) {
+  if (runs.size() < comparison.methods.size() || runs.back().summary.interrupted) {
     fmt::print("stopped before the three runs were done; what there is: {}\n", options.out);
     return;
   }

@@ -76,8 +76,8 @@ class OnednnLayer {
 };
 
 /// Each cell and shape: our methods against oneDNN's primitives, packed weights on both sides. Uses
-/// options only (cells), methods (any feedback), precisions, batch, steps, hidden and seconds: the shapes are taken in the order of
-/// their cost as long as the time suffices, and what is left out is named.
+/// only (cells), methods (any feedback), precisions, batch, steps, hidden, seconds: the shapes are
+/// taken in the order of their cost while the time suffices, and what is left out is named.
 BenchReport bench_layer(const BenchOptions& options);
 
 }  // namespace dsf

@@ -40,6 +40,7 @@ std::vector<ComparedRun> run_comparison(const Comparison& comparison, const Stop
     EvaluationRecorder recorder;
     const RunSummary summary = run_training(request, recorder, stop);
     clear_live_line();
+    if (summary.interrupted && summary.steps == 0) break;
     runs.push_back({method, summary, recorder.take()});
     if (summary.interrupted) break;
   }

@@ -25,7 +25,8 @@ struct ComparedRun {
   std::vector<EvalReport> evaluations;
 };
 
-/// Trains one method after the other. Stops early, with what there is, where `stop` asks for it.
+/// Trains one method after the other. Stops early where `stop` asks for it, with the runs that took
+/// a step.
 std::vector<ComparedRun> run_comparison(const Comparison& comparison, const StopRequest& stop);
 
 /// Validation perplexity, tokens/s, and where the time of a step goes.

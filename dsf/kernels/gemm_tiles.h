@@ -41,8 +41,8 @@ constexpr TileGrid choose_tiles(dim_t m, dim_t n, dim_t k, dim_t enough,
   for (const auto& [rows, cols] : sizes) {
     const dim_t work = std::max(std::min(m, rows), kRowsOfReading) * std::min(n, cols) * k;
     if (work < kLeastWork) {  // narrow and shallow: taller tiles, where there is none yet
-      const dim_t a_row = std::max<dim_t>(1, std::min(n, cols) * k);
-      const dim_t tall = round_up(ceil_div(kLeastWork, a_row), rows);
+      const dim_t row_work = std::max<dim_t>(1, std::min(n, cols) * k);
+      const dim_t tall = round_up(ceil_div(kLeastWork, row_work), rows);
       if (grid.rows >= m && tall < m) grid = {m, n, tall, cols};
       break;
     }

@@ -52,12 +52,14 @@ LossSum sum_over_ranks(Communicator& ranks, const LossSum& own) {
   return {sums[0], static_cast<dim_t>(sums[1]), static_cast<dim_t>(sums[2])};
 }
 
+bool asks_to_stop(int signal) { return signal != 0 && signal != SIGUSR1; }
+
 int agree_on_signal(Communicator& ranks, int own_signal) {
   if (ranks.size() == 1) return own_signal;
-  const bool save_only = own_signal == SIGUSR1;
-  std::array<double, 2> asked = {save_only ? 1.0 : 0.0, own_signal != 0 && !save_only ? 1.0 : 0.0};
+  const bool stop = asks_to_stop(own_signal);
+  std::array<double, 2> asked = {own_signal == SIGUSR1 ? 1.0 : 0.0, stop ? 1.0 : 0.0};
   ranks.all_reduce(asked);
-  if (asked[1] > 0.0) return own_signal == 0 || save_only ? SIGTERM : own_signal;
+  if (asked[1] > 0.0) return stop ? own_signal : SIGTERM;
   return asked[0] > 0.0 ? SIGUSR1 : 0;
 }
 

@@ -22,6 +22,9 @@ LossSum sum_over_ranks(Communicator& ranks, const LossSum& own);
 /// nothing. The same answer on all ranks, but for the number of the signal that stops.
 int agree_on_signal(Communicator& ranks, int own_signal);
 
+/// Of agree_on_signal's answers.
+bool asks_to_stop(int signal);
+
 /// `text` of rank 0.
 std::string broadcast_text(Communicator& ranks, const std::string& text);
 

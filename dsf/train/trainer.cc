@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
@@ -131,13 +130,12 @@ RunSummary Trainer::run(TrainObserver& observer, const StopRequest& stop) {
   if (was_done && last_event(paths_.log()) == "done") return summary();
   start();
   int signal = 0;
-  while (!schedule_.finished(state_.step) && signal == 0) {
+  while (!schedule_.finished(state_.step) && !asks_to_stop(signal)) {
     step();
     if (schedule_.log_due(state_.step)) log_training();
     if (schedule_.evaluation_due(state_.step)) evaluate();
     signal = agree_on_signal(ranks_, stop());
     if (signal != 0 || schedule_.checkpoint_due(state_.step)) save();
-    if (signal == SIGUSR1) signal = 0;
   }
   RunSummary result = summary();
   if (schedule_.finished(state_.step)) {

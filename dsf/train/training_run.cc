@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <optional>
 
 #include "dsf/base/directory_lock.h"
@@ -127,8 +126,7 @@ RunSummary run_training(const RunRequest& request, TrainObserver& observer, cons
   if (ranks.leads()) warn_of_long_lines(data.train, config, "the training text");
 
   // Who asked to stop while the text was read finds every file as it was.
-  const int asked = agree_on_signal(ranks, stop());
-  if (asked != 0 && asked != SIGUSR1) return stopped_at(trainer.state().step);
+  if (asks_to_stop(agree_on_signal(ranks, stop()))) return stopped_at(trainer.state().step);
 
   // From here on files change.
   if (ranks.leads()) {
