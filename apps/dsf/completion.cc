@@ -22,6 +22,7 @@ std::string completable(const std::string& choice) {
 
 std::string words_of(const std::vector<std::string>& choices) {
   std::vector<std::string> words;
+  words.reserve(choices.size());
   for (const std::string& choice : choices) words.push_back(completable(choice));
   return fmt::format("{}", fmt::join(words, " "));
 }
@@ -37,7 +38,8 @@ void add_bash_cases(const CommandDescription& command, const std::string& path,
     const std::string action =
         option.choices.empty() ? "_dsf_files" : "_dsf_words " + in_quotes(words_of(option.choices));
     for (const std::string& name : option.names) {
-      values += fmt::format("    {}) {}; return ;;\n", in_quotes(path + " " + name), action);
+      values += fmt::format("    {}) {}; return ;;\n", in_quotes(fmt::format("{} {}", path, name)),
+                            action);
     }
   }
   for (const OptionDescription& option : command.options) {

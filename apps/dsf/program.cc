@@ -60,7 +60,7 @@ std::string say_unexpected(const CLI::App& command) {
 /// What CLI11 found wrong, in our words where its own do not tell what would be right.
 std::string say_wrong(const CLI::ParseError& error, const CLI::App& command) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return say_unexpected(command);
-  const std::string text = error.what();
+  std::string text = error.what();
   const std::size_t repeated = text.find(": At Most 1 required");
   if (repeated != std::string::npos) {
     return fmt::format("{} is given more than once", text.substr(0, repeated));

@@ -1,12 +1,12 @@
 #include "dsf/base/fault.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -117,7 +117,7 @@ bool crash_due(std::string_view name) {
 }
 
 void crash() {
-  ::kill(::getpid(), SIGKILL);
+  std::raise(SIGKILL);
   std::abort();  // not reached: nobody survives SIGKILL
 }
 

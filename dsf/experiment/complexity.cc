@@ -114,8 +114,10 @@ std::vector<ComplexityPoint> measure_shape(const ComplexityShape& shape, double 
   const LayerCase layer{"gru", shape.batch, shape.steps, shape.hidden, Precision::f32};
   const LayerInputs inputs(layer);
   std::vector<Runner> runners;
+  runners.reserve(kContenders.size());
   for (const Contender& contender : kContenders) runners.emplace_back(layer, inputs, contender);
   std::vector<Contestant> contestants;
+  contestants.reserve(runners.size());
   for (Runner& runner : runners) contestants.emplace_back([&runner] { return runner.run(); });
   for (const Contestant& contestant : contestants) contestant();
   const auto samples = measure_interleaved(contestants, {kMostRounds, seconds});

@@ -66,6 +66,7 @@ std::vector<GradientAgreement> layer_agreements(const ParameterTable& table,
     recurrent.add(values_of(parameter, gradient), values_of(parameter, exact));
   }
   std::vector<GradientAgreement> rows;
+  rows.reserve(layers.size() + 1);
   for (const auto& [name, sum] : layers) rows.push_back(sum.result(name));
   if (is_recurrent) rows.push_back(recurrent.result(kRecurrentRow));
   return rows;
