@@ -37,9 +37,18 @@ std::string why_no_ranks() {
 }
 
 std::vector<std::string> on_ranks(int ranks, std::vector<std::string> command) {
-  std::vector<std::string> words = {
-      "mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-      "-np",    std::to_string(ranks)};
+  // Two of Open MPI's that start at once quarrel over who makes the directory they would share.
+  static const TempDirectory sessions;
+  std::vector<std::string> words = {"mpirun",
+                                    "--allow-run-as-root",
+                                    "--oversubscribe",
+                                    "--bind-to",
+                                    "none",
+                                    "--mca",
+                                    "orte_tmpdir_base",
+                                    sessions.path().string(),
+                                    "-np",
+                                    std::to_string(ranks)};
   for (std::string& word : command) words.push_back(std::move(word));
   return words;
 }

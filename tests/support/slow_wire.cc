@@ -78,6 +78,7 @@ std::string SlowWire::why_not() {
   if (!run("ip netns add " + space)) return "network namespaces are not permitted (ip netns add)";
   std::string why;
   try {
+    require("ip -n " + space + " link set lo up");
     ::close(open_tun(space));
   } catch (const std::runtime_error& error) {
     why = error.what();
