@@ -5,6 +5,7 @@
 #include <cassert>
 #include <span>
 
+#include "dsf/kernels/amx_gemm.h"
 #include "dsf/kernels/gemm_onednn.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
@@ -39,26 +40,6 @@ void multiply_tile(Op op_a, const OperandView& a, Op op_b, const OperandView& b,
   }
 }
 
-// A tile of C on matrix units. False, with nothing done, where the backend cannot.
-bool multiply_tile_on_units(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into,
-                            MatrixF c) {
-  constexpr dim_t kMostDepth = 2048;
-  constexpr dim_t kLeastDepth = 64;
-  const dim_t k = op_cols(op_a, a);
-  for (dim_t begin = 0; begin < k;) {
-    const dim_t depth = next_depth(k - begin, kMostDepth, kLeastDepth);
-    if (!onednn::matmul(op_a, op_block(op_a, a, 0, c.rows, begin, depth), op_b,
-                        op_block(op_b, b, begin, depth, 0, c.cols), into, c)) {
-      if (begin == 0) return false;
-      multiply_tile(op_a, op_block(op_a, a, 0, c.rows, begin, depth), op_b,
-                    op_block(op_b, b, begin, depth, 0, c.cols), into, c);
-    }
-    into = Into::accumulate;
-    begin += depth;
-  }
-  return true;
-}
-
 // sums[0] += sums[1] + sums[2] + ..., in this order.
 void add_up(std::span<const MatrixF> sums) {
   if (sums.size() < 2) return;
@@ -76,7 +57,7 @@ void add_up(std::span<const MatrixF> sums) {
 
 }  // namespace
 
-bool has_fast_bf16() { return onednn::has_amx(); }
+bool has_fast_bf16() { return amx::available(); }
 
 void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) {
   const dim_t k = op_cols(op_a, a);
@@ -106,8 +87,11 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
     const OperandView b_part = op_block(op_b, b, begin, depth, tile.col, tile.cols);
     const MatrixF sum = block(sums[static_cast<std::size_t>(part)], tile);
     const Into where = part == 0 ? into : Into::overwrite;
-    if (on_units && multiply_tile_on_units(op_a, a_part, op_b, b_part, where, sum)) return;
-    multiply_tile(op_a, a_part, op_b, b_part, where, sum);
+    if (on_units) {
+      amx::multiply(op_a, a_part, op_b, b_part, where, sum);
+    } else {
+      multiply_tile(op_a, a_part, op_b, b_part, where, sum);
+    }
   });
   add_up(std::span(sums).first(static_cast<std::size_t>(parts.count)));
 }

@@ -1,7 +1,6 @@
 #pragma once
 
-// General matrix products on views. This header and packed_weights.h, for a factor that is used many
-// times, are the only ways to oneDNN's products.
+// General matrix products on views; packed_weights.h has those with a factor that is used many times.
 //
 //   C  = op(A) op(B)          Into::overwrite
 //   C += op(A) op(B)          Into::accumulate

@@ -52,8 +52,8 @@ constexpr TileGrid choose_tiles(dim_t m, dim_t n, dim_t k, dim_t enough,
   return grid;
 }
 
-/// Columns of the panels in which weights are packed for sgemm: a panel of 512 rows stays in the
-/// second-level cache.
+/// Columns of the panels in which weights are packed: a panel of 512 rows stays in the second-level
+/// cache.
 inline constexpr dim_t kPanelCols = 128;
 
 /// Tiles for A times packed panels, which is fast for any number of rows. The panels are dealt out
@@ -98,25 +98,6 @@ constexpr CopiedGrid choose_copied_grid(dim_t m, dim_t n, dim_t k) {
   const TileGrid tiles = choose_tiles<3>(m, n, k, ceil_div(kEnoughTasks, most_parts),
                                          {{{256, 512}, {256, 256}, {128, 256}}});
   return {tiles, cut_depth(k, ceil_div(kEnoughTasks, tiles.count()))};
-}
-
-/// Columns of the panels in which weights are packed for matrix units. One panel as long as it can
-/// be: the rows of a tile of C are then contiguous, which every version of the backend takes
-/// uncopied.
-constexpr dim_t unit_panel_cols(dim_t n) {
-  constexpr dim_t kWhole = 2048;
-  constexpr dim_t kPanel = 1024;
-  return n <= kWhole ? std::max<dim_t>(n, 1) : kPanel;
-}
-
-/// The next piece of an inner dimension of which `left` remain: `most`, or else the largest power
-/// of two down to `least`, or else all that is left. Whatever the number of tokens, products that
-/// are compiled for their shape so meet few shapes.
-constexpr dim_t next_depth(dim_t left, dim_t most, dim_t least) {
-  if (left < least) return left;
-  dim_t depth = most;
-  while (depth > left) depth /= 2;
-  return depth;
 }
 
 }  // namespace dsf

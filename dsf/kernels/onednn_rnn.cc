@@ -12,6 +12,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/tile_palette.h"
 
 namespace dsf {
 namespace {
@@ -325,6 +326,10 @@ struct OnednnRnn::Impl {
 OnednnRnn::OnednnRnn(const OnednnRnnShape& shape) {
   // oneDNN plans for the threads it sees when a primitive is made.
   const OpenMpThreads threads;
+  const ShownTilePalette palette;
+  if (shape.precision == Precision::bf16 && hides_tile_palette() && !palette.shown()) {
+    throw Error("oneDNN cannot use AMX here: CPUID leaf 1DH, the sizes of its tiles, is hidden");
+  }
   try {
     impl_ = std::make_unique<Impl>(shape);
   } catch (const dnnl::error& refused) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <vector>
 
+#include "dsf/kernels/amx_gemm.h"
 #include "dsf/kernels/gemm_onednn.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
@@ -16,8 +16,9 @@ struct PackedWeights::Impl {
   dim_t rows = 0;
   dim_t cols = 0;
 
-  // For matrix units: panels in the backend's own layout.
-  std::vector<onednn::PackedPanel> unit_panels;
+  // For matrix units: tiles.
+  bool for_units = false;
+  amx::PackedRight unit_tiles;
   OperandScratch rounded;
 
   // For sgemm: panels of kPanelCols columns, rows at a good distance, one panel after the other. In
@@ -35,32 +36,18 @@ struct PackedWeights::Impl {
 
   void pack_for_units(ConstMatrixF source, Op op) {
     const OperandView narrow = rounded(source, precision);
-    const dim_t width = unit_panel_cols(cols);
-    unit_panels.resize(static_cast<std::size_t>(ceil_div(cols, width)));
-    parallel_ranges(cols, width, [&](dim_t begin, dim_t end) {
-      unit_panels[static_cast<std::size_t>(begin / width)].pack(
-          op, op_block(op, narrow, 0, rows, begin, end - begin));
+    unit_tiles.reshape(rows, cols);
+    parallel_ranges(cols, kPanelCols, [&](dim_t begin, dim_t end) {
+      unit_tiles.pack(op, op_block(op, narrow, 0, rows, begin, end - begin), begin);
     });
   }
 
   void pack_for_sgemm(ConstMatrixF source, Op op) {
-    unit_panels.clear();
     panels.ensure(ceil_div(cols, kPanelCols) * rows * kStride);
     parallel_ranges(cols, kPanelCols, [&](dim_t begin, dim_t end) {
       const MatrixF target = panel(begin, end - begin);
       copy_op(op, op_block(op, source, 0, rows, begin, end - begin), target);
       if (precision == Precision::bf16) round_to_bf16(target);
-    });
-  }
-
-  void multiply_on_units(const OperandView& a, Into into, MatrixF c) const {
-    const dim_t width = unit_panel_cols(cols);
-    TileGrid grid = choose_panel_tiles(c.rows, c.cols, rows);
-    grid = {c.rows, c.cols, std::min<dim_t>(grid.rows, 128), width};
-    parallel_for(grid.count(), [&](dim_t task) {
-      const Tile tile = grid[task];
-      unit_panels[static_cast<std::size_t>(tile.col / width)].multiply(
-          op_block(Op::none, a, tile.row, tile.rows, 0, rows), into, block(c, tile));
     });
   }
 
@@ -93,7 +80,8 @@ void PackedWeights::pack(ConstMatrixF source, Op op, Precision precision) {
   impl_->precision = precision;
   impl_->rows = op_rows(op, source);
   impl_->cols = op_cols(op, source);
-  if (precision == Precision::bf16 && has_fast_bf16() && !source.empty()) {
+  impl_->for_units = precision == Precision::bf16 && has_fast_bf16();
+  if (impl_->for_units) {
     impl_->pack_for_units(source, op);
   } else {
     impl_->pack_for_sgemm(source, op);
@@ -105,10 +93,16 @@ void gemm(OperandView a, const PackedWeights& b, Into into, MatrixF c) {
   assert(a.precision == packed.precision && a.rows == c.rows);
   assert(a.cols == packed.rows && packed.cols == c.cols);
   if (is_trivial(a.cols, into, c)) return;
-  if (!packed.unit_panels.empty()) return packed.multiply_on_units(a, into, c);
   const TileGrid grid = choose_panel_tiles(c.rows, c.cols, a.cols);
-  parallel_for(grid.count(),
-               [&](dim_t task) { packed.multiply_tile_by_sgemm(a, grid[task], into, c); });
+  parallel_for(grid.count(), [&](dim_t task) {
+    const Tile tile = grid[task];
+    if (packed.for_units) {
+      packed.unit_tiles.multiply(a.block(tile.row, tile.rows, 0, a.cols), tile.col, into,
+                                 block(c, tile));
+    } else {
+      packed.multiply_tile_by_sgemm(a, tile, into, c);
+    }
+  });
 }
 
 }  // namespace dsf

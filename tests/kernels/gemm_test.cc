@@ -11,7 +11,6 @@
 
 #include <gtest/gtest.h>
 
-#include "dsf/kernels/gemm_onednn.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/kernels/packed_weights.h"
@@ -162,7 +161,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, GemmShapes,
                                            Shape{130, 63, 17}, Shape{257, 1000, 7},
                                            Shape{1000, 17, 63}, Shape{32, 192, 64},
                                            Shape{130, 270, 1100}, Shape{130, 2100, 33},
-                                           Shape{70, 66, 5000}),
+                                           Shape{70, 66, 5000}, Shape{16, 32, 32},
+                                           Shape{33, 31, 65}, Shape{160, 48, 2048}),
                          [](const auto& test) {
                            return std::to_string(test.param.m) + "x" +
                                   std::to_string(test.param.n) + "x" + std::to_string(test.param.k);
@@ -266,59 +266,6 @@ TEST(PackedWeights, SurviveAMove) {
   const PackedWeights second = std::move(first);
   OperandScratch scratch;
   gemm(scratch(problem.a.view(), problem.precision), second, problem.into, problem.c.view());
-  problem.expect_correct();
-}
-
-// The compiled primitives that bf16 uses where it is fast, here in f32, which every CPU has.
-TEST(CompiledMatmul, EqualsTheExactProduct) {
-  for (const Shape shape : {Shape{1, 1, 1}, Shape{17, 33, 70}, Shape{64, 130, 100}}) {
-    for_all_modes([&](Op op_a, Op op_b, Precision precision, Into into) {
-      if (precision != Precision::f32) return;
-      Problem problem(shape, op_a, op_b, precision, into);
-      ASSERT_TRUE(
-          onednn::matmul(op_a, problem.a.view(), op_b, problem.b.view(), into, problem.c.view()));
-      problem.expect_correct();
-    });
-  }
-}
-
-TEST(CompiledMatmul, InBf16IsCorrectWhereverItIsOffered) {
-  for (const Into into : kIntos) {
-    Problem problem({40, 50, 70}, Op::transpose, Op::none, Precision::bf16, into);
-    OperandScratch a;
-    OperandScratch b;
-    const bool done =
-        onednn::matmul(problem.op_a, a(problem.a.view(), Precision::bf16), problem.op_b,
-                       b(problem.b.view(), Precision::bf16), into, problem.c.view());
-    EXPECT_TRUE(done || !has_fast_bf16());
-    if (done) problem.expect_correct();
-  }
-}
-
-TEST(CompiledMatmul, PackedPanelServesAnyNumberOfRows) {
-  for (const Op op_b : kOps) {
-    Problem first({1, 130, 70}, Op::none, op_b, Precision::f32, Into::overwrite);
-    onednn::PackedPanel panel;
-    panel.pack(op_b, first.b.view());
-    for (const dim_t rows : {1, 5, 16, 64, 129}) {
-      for (const dim_t margin : {0, 3}) {
-        for (const Into into : kIntos) {
-          Problem problem({rows, 130, 70}, Op::none, op_b, Precision::f32, into, margin);
-          panel.multiply(problem.a.view(), into, problem.c.view());
-          problem.expect_correct();
-        }
-      }
-    }
-  }
-}
-
-TEST(CompiledMatmul, ForgetsOldShapesWithoutHarm) {
-  Problem problem({2, 3, 1500}, Op::none, Op::none, Precision::f32, Into::overwrite);
-  for (dim_t k = 1; k <= 1500; ++k) {  // more shapes than are kept
-    ASSERT_TRUE(onednn::matmul(Op::none, problem.a.view().middle_cols(0, k), Op::none,
-                               problem.b.view().middle_rows(0, k), Into::overwrite,
-                               problem.c.view()));
-  }
   problem.expect_correct();
 }
 
@@ -449,19 +396,6 @@ TEST(DepthParts, CoverTheInnerDimensionWithoutAnEmptyPart) {
       EXPECT_GE(parts.depth * parts.count, k);
       EXPECT_LT(parts.depth * (parts.count - 1), k);
       EXPECT_LE(parts.count, std::min(wanted, DepthParts::kMost));
-    }
-  }
-}
-
-TEST(NextDepth, CutsAnyLengthIntoFewSizes) {
-  for (const dim_t k : {1, 63, 64, 100, 1024, 5000, 8191}) {
-    dim_t left = k;
-    while (left > 0) {
-      const dim_t depth = next_depth(left, 1024, 64);
-      ASSERT_GE(depth, 1);
-      ASSERT_LE(depth, std::min<dim_t>(left, 1024));
-      EXPECT_TRUE(depth < 64 || (depth & (depth - 1)) == 0);
-      left -= depth;
     }
   }
 }
