@@ -4,6 +4,7 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -74,5 +75,10 @@ std::string cpu_name() { return "unknown"; }
 std::vector<std::string> cpu_features() { return {}; }
 
 #endif
+
+bool cpu_has(std::string_view feature) {
+  const std::vector<std::string> features = cpu_features();
+  return std::ranges::find(features, feature) != features.end();
+}
 
 }  // namespace dsf

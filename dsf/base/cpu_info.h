@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dsf {
@@ -11,5 +12,8 @@ std::string cpu_name();
 /// The instruction sets that matter to dsf and that this CPU has: "avx2", "avx512f", "amx_bf16",
 /// ...
 std::vector<std::string> cpu_features();
+
+/// True if `feature` is one of them.
+bool cpu_has(std::string_view feature);
 
 }  // namespace dsf

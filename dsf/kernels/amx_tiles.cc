@@ -1,13 +1,14 @@
 #include "dsf/kernels/amx_tiles.h"
 
 #include <asm/prctl.h>
-#include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+
+#include "dsf/base/cpu_info.h"
 
 // GCC 12 takes the undefined registers of its own intrinsics for a mistake.
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -129,16 +130,7 @@ DSF_WITH_AVX512 void pack(const OperandView& x, bf16_t* tiles) {
 
 bool available() {
   static const bool granted = [] {
-    constexpr unsigned kFeatures = 7;
-    if (__get_cpuid_max(0, nullptr) < kFeatures) return false;
-    unsigned a = 0;
-    unsigned b = 0;
-    unsigned c = 0;
-    unsigned d = 0;
-    __cpuid_count(kFeatures, 0, a, b, c, d);
-    constexpr unsigned kAvx512 = 1U << 16U | 1U << 30U | 1U << 31U;  // f, bw, vl
-    constexpr unsigned kAmx = 1U << 22U | 1U << 24U;                 // bf16, tiles
-    if ((b & kAvx512) != kAvx512 || (d & kAmx) != kAmx) return false;
+    if (!cpu_has("amx_tile") || !cpu_has("amx_bf16") || !cpu_has("avx512f")) return false;
     constexpr unsigned long kTileData = 18;
     return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, kTileData) == 0;
   }();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dsf/kernels/bf16_rows.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/kernels/rows.h"
 #include "hwy/highway.h"
@@ -107,11 +108,7 @@ void convert_to_bf16(ConstMatrixF source, MatrixView<bf16_t> target) {
   constexpr dim_t kElementsPerTask = dim_t{1} << 16U;
   const dim_t grain = std::max<dim_t>(1, kElementsPerTask / std::max<dim_t>(1, source.cols));
   parallel_ranges(source.rows, grain, [&](dim_t begin, dim_t end) {
-    for (dim_t i = begin; i < end; ++i) {
-      const float* __restrict from = source.row(i);
-      bf16_t* __restrict to = target.row(i);
-      for (dim_t j = 0; j < source.cols; ++j) to[j] = to_bf16(from[j]);
-    }
+    for (dim_t i = begin; i < end; ++i) to_bf16_row(source.row(i), source.cols, target.row(i));
   });
 }
 

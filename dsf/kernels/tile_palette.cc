@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "dsf/base/cpu_info.h"
+
 namespace dsf {
 namespace {
 
@@ -78,12 +80,7 @@ void answer_cpuid(int signal, siginfo_t* /*info*/, void* context) {
 }  // namespace
 
 bool hides_tile_palette() {
-  static const bool hides = [] {
-    constexpr unsigned kFeatures = 7;
-    if (__get_cpuid_max(0, nullptr) < kFeatures) return false;
-    const bool has_tiles = (ask_cpu(kFeatures, 0).d >> 24U & 1U) != 0;
-    return has_tiles && ask_cpu(kTileLeaf, 0).a == 0;
-  }();
+  static const bool hides = cpu_has("amx_tile") && ask_cpu(kTileLeaf, 0).a == 0;
   return hides;
 }
 
