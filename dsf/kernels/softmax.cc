@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "dsf/kernels/softmax.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for every target.
+#include "dsf/kernels/bf16_rows-inl.h"
 #include "dsf/kernels/simd_loop-inl.h"
 #include "dsf/kernels/softmax-inl.h"
 #include "hwy/contrib/math/math-inl.h"
@@ -56,6 +57,15 @@ void scale_row(float factor, dim_t n, float* x) {
   });
 }
 
+// g_j = factor x_j;   y_j = g_j rounded,   sums_j += g_j
+void scale_row_to_bf16(float factor, const float* x, dim_t n, bf16_t* y, float* sums) {
+  for_each_lane_group(n, [&](auto d, dim_t i) HWY_ATTR {
+    const auto g = hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor));
+    store_as_bf16(d, g, y + i);
+    hn::StoreU(hn::Add(hn::LoadU(d, sums + i), g), d, sums + i);
+  });
+}
+
 void add_to_row(const float* b, dim_t n, float* x) {
   for_each_lane_group(n, [&](auto d, dim_t i) HWY_ATTR {
     hn::StoreU(hn::Add(hn::LoadU(d, x + i), hn::LoadU(d, b + i)), d, x + i);
@@ -74,6 +84,7 @@ HWY_EXPORT(exp_sum);
 HWY_EXPORT(strict_exp_in_place);
 HWY_EXPORT(masking_exp_in_place);
 HWY_EXPORT(scale_row);
+HWY_EXPORT(scale_row_to_bf16);
 HWY_EXPORT(add_to_row);
 
 // Elements of one task.
@@ -99,25 +110,51 @@ float loss_of(float exp_sum, float target_logit, float max) {
                             (static_cast<double>(target_logit) - static_cast<double>(max)));
 }
 
+// What both forms of the gradient need of row i. z_j becomes exp(z_j - max); the gradient then is
+// z_j factor, less `scale` at the target.
+struct ExpRow {
+  float* z;
+  dim_t target;
+  float factor;
+};
+
+ExpRow exp_row(MatrixF logits, const CrossEntropy& goal, dim_t i) {
+  const auto row = static_cast<std::size_t>(i);
+  const dim_t n = logits.cols;
+  const dim_t target = goal.targets[row];
+  float* z = logits.row(i);
+  if (goal.bias != nullptr) HWY_DYNAMIC_DISPATCH(add_to_row)(goal.bias, n, z);
+  const float max = HWY_DYNAMIC_DISPATCH(row_max)(z, n);
+  const float target_logit = z[target];
+  const bool hit = is_argmax(z, target, max);
+  const float sum = HWY_DYNAMIC_DISPATCH(strict_exp_in_place)(z, n, max);
+  goal.loss[row] = loss_of(sum, target_logit, max);
+  goal.correct[row] = hit && !std::isnan(goal.loss[row]) ? 1 : 0;
+  return {z, target, goal.scale / sum};
+}
+
 }  // namespace
 
-void softmax_cross_entropy(MatrixF logits, std::span<const token_t> targets, float scale,
-                           std::span<float> loss, std::span<std::uint8_t> correct,
-                           const float* bias) {
+void softmax_cross_entropy(MatrixF logits, const CrossEntropy& goal) {
+  parallel_rows(logits.rows, logits.cols, [&](dim_t i) {
+    const ExpRow row = exp_row(logits, goal, i);
+    HWY_DYNAMIC_DISPATCH(scale_row)(row.factor, logits.cols, row.z);
+    row.z[row.target] -= goal.scale;
+  });
+}
+
+void softmax_cross_entropy(MatrixF logits, const CrossEntropy& goal, MatrixView<bf16_t> gradient,
+                           MatrixF group_sums) {
   const dim_t n = logits.cols;
-  parallel_rows(logits.rows, n, [&](dim_t i) {
-    const auto row = static_cast<std::size_t>(i);
-    const dim_t target = targets[row];
-    float* z = logits.row(i);
-    if (bias != nullptr) HWY_DYNAMIC_DISPATCH(add_to_row)(bias, n, z);
-    const float max = HWY_DYNAMIC_DISPATCH(row_max)(z, n);
-    const float target_logit = z[target];
-    const bool hit = is_argmax(z, target, max);
-    const float sum = HWY_DYNAMIC_DISPATCH(strict_exp_in_place)(z, n, max);
-    HWY_DYNAMIC_DISPATCH(scale_row)(scale / sum, n, z);
-    z[target] -= scale;
-    loss[row] = loss_of(sum, target_logit, max);
-    correct[row] = hit && !std::isnan(loss[row]) ? 1 : 0;
+  parallel_ranges(logits.rows, kGradientGroup, [&](dim_t begin, dim_t end) {
+    float* sums = group_sums.row(begin / kGradientGroup);
+    std::fill_n(sums, n, 0.0F);
+    for (dim_t i = begin; i < end; ++i) {
+      const ExpRow row = exp_row(logits, goal, i);
+      HWY_DYNAMIC_DISPATCH(scale_row_to_bf16)(row.factor, row.z, n, gradient.row(i), sums);
+      gradient(i, row.target) = to_bf16(row.z[row.target] * row.factor - goal.scale);
+      sums[row.target] -= goal.scale;
+    }
   });
 }
 

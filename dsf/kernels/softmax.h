@@ -13,21 +13,35 @@
 #include <cstdint>
 #include <span>
 
+#include "dsf/base/bf16.h"
 #include "dsf/base/token_batch.h"
 #include "dsf/base/view.h"
 
 namespace dsf {
 
-/// Loss and gradient in one go.
-///   logits    [n, V]  in-out: overwritten by (p - onehot(target)) * scale
-///   targets   [n]     in, each in [0, V)
-///   loss      [n]     overwritten; not scaled
-///   correct   [n]     overwritten: 1 where the target is the first of the largest logits, else 0
-///   bias      [V]     added to every row of the logits first; null: none. Added here, while the row
-///                     is in the cache, it costs no way through memory of its own.
-void softmax_cross_entropy(MatrixF logits, std::span<const token_t> targets, float scale,
-                           std::span<float> loss, std::span<std::uint8_t> correct,
-                           const float* bias = nullptr);
+/// What the cross-entropies of n rows are of, and where they go.
+struct CrossEntropy {
+  std::span<const token_t> targets;  ///< [n], each in [0, V)
+  float scale = 1.0F;                ///< of the gradient, not of the loss
+  std::span<float> loss;             ///< [n] overwritten
+  /// [n] overwritten: 1 where the target is the first of the largest logits, else 0
+  std::span<std::uint8_t> correct;
+  /// [V], added to every row of the logits first; null: none. Added here, while the row is in the
+  /// cache, it costs no way through memory of its own.
+  const float* bias = nullptr;
+};
+
+/// Loss and gradient in one go: the logits [n, V] are overwritten by (p - onehot(target)) * scale.
+void softmax_cross_entropy(MatrixF logits, const CrossEntropy& goal);
+
+/// Rows whose gradients are summed together.
+inline constexpr dim_t kGradientGroup = 32;
+
+/// The same with the gradient rounded into `gradient` [n, V], and its sums over the rows of each
+/// group, taken before it is rounded, in `group_sums` [ceil(n / kGradientGroup), V]. The logits are
+/// lost.
+void softmax_cross_entropy(MatrixF logits, const CrossEntropy& goal, MatrixView<bf16_t> gradient,
+                           MatrixF group_sums);
 
 /// Loss and correctness alone; the logits stay as they are. The same bits as softmax_cross_entropy.
 void cross_entropy(ConstMatrixF logits, std::span<const token_t> targets, std::span<float> loss,

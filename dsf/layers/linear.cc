@@ -25,14 +25,17 @@ void Linear::multiply(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const {
   gemm(scratch.x(x, precision_), forward_weights_, Into::overwrite, y);
 }
 
-// dx = dy W,   dW += dy^T x,   db += sum over rows of dy
 void Linear::backward(ConstMatrixF x, ConstMatrixF dy, LinearScratch& scratch, MatrixF dx,
                       Gradients gradients) const {
-  const OperandView dy_operand = scratch.dy(dy, precision_);
-  gemm(Op::transpose, dy_operand, Op::none, scratch.x(x, precision_), Into::accumulate,
-       gradients(weight_));
-  gemm(dy_operand, backward_weights_, Into::overwrite, dx);  // last: dx may be x
-  column_sums(dy, scratch.partial_sums, gradients.vector(bias_));
+  backward(x, scratch.dy(dy, precision_), dy, scratch, dx, gradients);
+}
+
+// dx = dy W,   dW += dy^T x,   db += sum over rows of dy
+void Linear::backward(ConstMatrixF x, OperandView dy, ConstMatrixF sums, LinearScratch& scratch,
+                      MatrixF dx, Gradients gradients) const {
+  gemm(Op::transpose, dy, Op::none, scratch.x(x, precision_), Into::accumulate, gradients(weight_));
+  gemm(dy, backward_weights_, Into::overwrite, dx);  // last: dx may be x
+  column_sums(sums, scratch.partial_sums, gradients.vector(bias_));
 }
 
 }  // namespace dsf

@@ -27,6 +27,7 @@ class Linear {
   dim_t out() const { return weight_.rows; }
 
   void prepare(Weights weights, Precision precision);
+  Precision precision() const { return precision_; }
 
   /// x [n, in], y [n, out] overwritten.
   void forward(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const;
@@ -38,6 +39,9 @@ class Linear {
   /// dy [n, out]; dx [n, in] overwritten, may be x itself; gradients of W and b accumulated.
   void backward(ConstMatrixF x, ConstMatrixF dy, LinearScratch& scratch, MatrixF dx,
                 Gradients gradients) const;
+  /// The same for a dy in this map's precision; `sums` is any matrix with the column sums of dy.
+  void backward(ConstMatrixF x, OperandView dy, ConstMatrixF sums, LinearScratch& scratch,
+                MatrixF dx, Gradients gradients) const;
 
  private:
   ParameterId weight_;

@@ -27,16 +27,32 @@ HeadResult sum_over_chunks(dim_t rows, std::span<const token_t> targets,
 HeadResult SoftmaxHead::forward_backward(ConstMatrixF h, std::span<const token_t> targets,
                                          float scale, SoftmaxHeadScratch& scratch, MatrixF dh,
                                          Gradients gradients) const {
-  return sum_over_chunks(h.rows, targets, scratch,
-                         [&](dim_t begin, dim_t count, std::span<const token_t> chunk_targets) {
-                           const ConstMatrixF h_chunk = h.middle_rows(begin, count);
-                           const MatrixF logits = scratch.logits.reshape(count, linear_.out());
-                           linear_.multiply(h_chunk, scratch.linear, logits);
-                           softmax_cross_entropy(logits, chunk_targets, scale, scratch.loss,
-                                                 scratch.correct, linear_.bias());
-                           linear_.backward(h_chunk, logits, scratch.linear,
-                                            dh.middle_rows(begin, count), gradients);
-                         });
+  return sum_over_chunks(
+      h.rows, targets, scratch,
+      [&](dim_t begin, dim_t count, std::span<const token_t> chunk_targets) {
+        const ConstMatrixF h_chunk = h.middle_rows(begin, count);
+        const MatrixF dh_chunk = dh.middle_rows(begin, count);
+        const MatrixF logits = scratch.logits.reshape(count, linear_.out());
+        const CrossEntropy goal = {.targets = chunk_targets,
+                                   .scale = scale,
+                                   .loss = scratch.loss,
+                                   .correct = scratch.correct,
+                                   .bias = linear_.bias()};
+        linear_.multiply(h_chunk, scratch.linear, logits);
+        if (linear_.precision() == Precision::f32) {
+          softmax_cross_entropy(logits, goal);
+          linear_.backward(h_chunk, logits, scratch.linear, dh_chunk, gradients);
+          return;
+        }
+        // Rounded and summed while a row is in the cache: two ways less through memory.
+        scratch.gradient.ensure(count * linear_.out());
+        const MatrixView<bf16_t> gradient(scratch.gradient.data(), count, linear_.out());
+        const MatrixF sums =
+            scratch.gradient_sums.reshape(ceil_div(count, kGradientGroup), linear_.out());
+        softmax_cross_entropy(logits, goal, gradient, sums);
+        linear_.backward(h_chunk, MatrixView<const bf16_t>(gradient), sums, scratch.linear,
+                         dh_chunk, gradients);
+      });
 }
 
 HeadResult SoftmaxHead::evaluate(ConstMatrixF h, std::span<const token_t> targets,

@@ -7,6 +7,7 @@
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/softmax.h"
 #include "dsf/layers/attention.h"
 #include "dsf/layers/chunk_rows.h"
 #include "dsf/layers/ema.h"
@@ -104,6 +105,7 @@ RowBytes block_row(const ModelConfig& config, dim_t mixed) {
 double chunk_bytes(const ModelConfig& config, dim_t vocab, dim_t rows, Precision precision) {
   const dim_t D = config.hidden;
   RowBytes row = {vocab, vocab + D};  // the head
+  if (precision == Precision::bf16) row.f32 += vocab / kGradientGroup;
   if (config.block == "transformer") {
     const dim_t inner = Mlp::kExpansion * D;
     const RowBytes mlp = {2 * D + 2 * inner, 2 * (D + inner)};

@@ -26,6 +26,11 @@ Row row_of(ConstMatrixF m, dim_t i) { return {m.row(i), m.row(i) + m.cols}; }
 struct Outcome {
   explicit Outcome(dim_t rows)
       : loss(static_cast<std::size_t>(rows), -1.0F), correct(static_cast<std::size_t>(rows), 7) {}
+  CrossEntropy of(std::span<const token_t> targets, float scale = 1.0F,
+                  const float* bias = nullptr) {
+    return {targets, scale, loss, correct, bias};
+  }
+
   std::vector<float> loss;
   std::vector<std::uint8_t> correct;
 };
@@ -53,7 +58,7 @@ TEST(Softmax, CrossEntropyAndGradientAgreeWithTheReference) {
     RandomMatrix gradient(rows, n, 1, 3.0, 2);
     const std::vector<token_t> targets = targets_for(rows, n);
     Outcome outcome(rows);
-    softmax_cross_entropy(gradient.view(), targets, scale, outcome.loss, outcome.correct);
+    softmax_cross_entropy(gradient.view(), outcome.of(targets, scale));
     EXPECT_TRUE(gradient.margin_untouched());
 
     for (dim_t i = 0; i < rows; ++i) {
@@ -92,7 +97,7 @@ TEST(Softmax, CrossEntropyAloneGivesTheSameBitsAndKeepsTheLogits) {
   cross_entropy(z.view(), targets, alone.loss, alone.correct);
   for (dim_t i = 0; i < rows; ++i) ASSERT_EQ(row_of(z.view(), i), row_of(before.view(), i));
   Outcome fused(rows);
-  softmax_cross_entropy(z.view(), targets, 1.0F, fused.loss, fused.correct);
+  softmax_cross_entropy(z.view(), fused.of(targets));
   EXPECT_EQ(alone.loss, fused.loss);
   EXPECT_EQ(alone.correct, fused.correct);
 }
@@ -108,10 +113,9 @@ TEST(Softmax, ABiasIsAddedToEveryRow) {
     RandomMatrix given(rows, n, 2, 3.0);
     const std::vector<token_t> targets = targets_for(rows, n);
     Outcome expected(rows);
-    softmax_cross_entropy(added.view(), targets, 0.5F, expected.loss, expected.correct);
+    softmax_cross_entropy(added.view(), expected.of(targets, 0.5F));
     Outcome outcome(rows);
-    softmax_cross_entropy(given.view(), targets, 0.5F, outcome.loss, outcome.correct,
-                          bias.view().row(0));
+    softmax_cross_entropy(given.view(), outcome.of(targets, 0.5F, bias.view().row(0)));
     EXPECT_EQ(outcome.loss, expected.loss);
     EXPECT_EQ(outcome.correct, expected.correct);
     for (dim_t i = 0; i < rows; ++i) ASSERT_EQ(row_of(given.view(), i), row_of(added.view(), i));
@@ -119,11 +123,51 @@ TEST(Softmax, ABiasIsAddedToEveryRow) {
   }
 }
 
+// The gradient in bf16 is the one in f32, rounded; its sums are taken before.
+TEST(Softmax, RoundedGradientAndItsSumsAgreeWithTheGradient) {
+  const float scale = 0.5F;
+  for (const dim_t rows : {1, 31, 32, 33, 70}) {
+    for (const dim_t n : {1, 17, 333}) {
+      const RandomMatrix bias(1, n, 3, 2.0);
+      const std::vector<token_t> targets = targets_for(rows, n);
+      RandomMatrix exact(rows, n, 2, 3.0);
+      Outcome expected(rows);
+      softmax_cross_entropy(exact.view(), expected.of(targets, scale, bias.view().row(0)));
+
+      RandomMatrix logits(rows, n, 2, 3.0);
+      Outcome outcome(rows);
+      Buffer<bf16_t> memory(rows * n);
+      const MatrixView<bf16_t> gradient(memory.data(), rows, n);
+      RandomMatrix sums(ceil_div(rows, kGradientGroup), n, 9, 1.0, 2);
+      softmax_cross_entropy(logits.view(), outcome.of(targets, scale, bias.view().row(0)), gradient,
+                            sums.view());
+      EXPECT_EQ(outcome.loss, expected.loss);
+      EXPECT_EQ(outcome.correct, expected.correct);
+      EXPECT_TRUE(sums.margin_untouched());
+      for (dim_t j = 0; j < n; ++j) {
+        double sum = 0.0;
+        for (dim_t i = 0; i < rows; ++i) {
+          const float g = exact.view()(i, j);
+          if (targets[static_cast<std::size_t>(i)] == j) {  // may round once less on the way
+            ASSERT_NEAR(to_float(gradient(i, j)), g, std::abs(g) / 128.0F);
+          } else {
+            ASSERT_EQ(gradient(i, j).bits, to_bf16(g).bits);
+          }
+          sum += static_cast<double>(g);
+          if ((i + 1) % kGradientGroup != 0 && i + 1 < rows) continue;
+          // 32 terms and 32 targets of at most `scale` each, in f32
+          ASSERT_NEAR(sums.view()(i / kGradientGroup, j), sum, 64.0 * 32.0 * scale * FLT_EPSILON);
+          sum = 0.0;
+        }
+      }
+    }
+  }
+}
+
 TEST(Softmax, LargeLogitsDoNotOverflow) {
   std::vector<float> z = {1e30F, -1e30F, 1e30F};
   Outcome outcome(1);
-  softmax_cross_entropy(MatrixF(z.data(), 1, 3), std::vector<token_t>{0}, 1.0F, outcome.loss,
-                        outcome.correct);
+  softmax_cross_entropy(MatrixF(z.data(), 1, 3), outcome.of(std::vector<token_t>{0}));
   EXPECT_FLOAT_EQ(outcome.loss[0], std::log(2.0F));
   EXPECT_FLOAT_EQ(z[0], -0.5F);
   EXPECT_EQ(z[1], 0.0F);
@@ -150,7 +194,7 @@ TEST(Softmax, NonFiniteLogitsGiveNanLossWhereverTheyStand) {
       Outcome alone(2);
       cross_entropy(z.view(), targets, alone.loss, alone.correct);
       Outcome fused(2);
-      softmax_cross_entropy(z.view(), targets, 1.0F, fused.loss, fused.correct);
+      softmax_cross_entropy(z.view(), fused.of(targets));
       for (const Outcome& outcome : {alone, fused}) {
         EXPECT_TRUE(std::isnan(outcome.loss[0])) << bad << " at " << place;
         EXPECT_EQ(outcome.correct[0], 0);
@@ -208,7 +252,7 @@ TEST(Softmax, DoesNotDependOnTheNumberOfThreads) {
   EXPECT_TRUE(testing::same_with_any_thread_count([&] {
     RandomMatrix z(rows, n, 7);
     Outcome outcome(rows);
-    softmax_cross_entropy(z.view(), targets_for(rows, n), 0.1F, outcome.loss, outcome.correct);
+    softmax_cross_entropy(z.view(), outcome.of(targets_for(rows, n), 0.1F));
     std::vector<float> all = outcome.loss;
     all.insert(all.end(), z.view().data, z.view().data + rows * n);
     return all;
