@@ -12,20 +12,13 @@ namespace dsf {
 
 #if defined(__x86_64__)
 
-namespace {
-
-struct Registers {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-};
-
-Registers cpuid(unsigned leaf, unsigned subleaf = 0) {
-  Registers r;
+CpuidAnswer cpuid(unsigned leaf, unsigned subleaf) {
+  CpuidAnswer r;
   if (__get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d) == 0) return {};
   return r;
 }
+
+namespace {
 
 bool bit(unsigned value, unsigned position) { return ((value >> position) & 1U) != 0; }
 
@@ -33,10 +26,10 @@ bool bit(unsigned value, unsigned position) { return ((value >> position) & 1U) 
 
 std::string cpu_name() {
   constexpr unsigned kFirstLeaf = 0x80000002U;
-  std::array<char, 3 * sizeof(Registers) + 1> text{};
+  std::array<char, 3 * sizeof(CpuidAnswer) + 1> text{};
   for (unsigned i = 0; i < 3; ++i) {
-    const Registers r = cpuid(kFirstLeaf + i);
-    std::memcpy(text.data() + i * sizeof(Registers), &r, sizeof(Registers));
+    const CpuidAnswer r = cpuid(kFirstLeaf + i);
+    std::memcpy(text.data() + i * sizeof(CpuidAnswer), &r, sizeof(CpuidAnswer));
   }
   std::string name(text.data());
   const std::size_t first = name.find_first_not_of(' ');
@@ -46,9 +39,9 @@ std::string cpu_name() {
 
 // Bit numbers: Intel SDM, volume 2A, CPUID.
 std::vector<std::string> cpu_features() {
-  const Registers basic = cpuid(1);
-  const Registers extended = cpuid(7, 0);
-  const Registers more = cpuid(7, 1);
+  const CpuidAnswer basic = cpuid(1);
+  const CpuidAnswer extended = cpuid(7, 0);
+  const CpuidAnswer more = cpuid(7, 1);
   struct Feature {
     const char* name;
     bool present;
@@ -71,6 +64,7 @@ std::vector<std::string> cpu_features() {
 
 #else
 
+CpuidAnswer cpuid(unsigned /*leaf*/, unsigned /*subleaf*/) { return {}; }
 std::string cpu_name() { return "unknown"; }
 std::vector<std::string> cpu_features() { return {}; }
 

@@ -6,6 +6,15 @@
 
 namespace dsf {
 
+/// What the CPUID instruction leaves in eax, ebx, ecx and edx; zeros where the CPU has no such leaf.
+struct CpuidAnswer {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+};
+CpuidAnswer cpuid(unsigned leaf, unsigned subleaf = 0);
+
 /// As the CPU calls itself, or "unknown".
 std::string cpu_name();
 

@@ -1,7 +1,6 @@
 #include "dsf/kernels/tile_palette.h"
 
 #include <asm/prctl.h>
-#include <cpuid.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): POSIX, sigaction
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -15,24 +14,11 @@
 namespace dsf {
 namespace {
 
-struct Answer {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-};
-
 constexpr unsigned kTileLeaf = 0x1D;
 constexpr unsigned kTileProductLeaf = 0x1E;
 
-Answer ask_cpu(unsigned leaf, unsigned subleaf) {
-  Answer answer;
-  __cpuid_count(leaf, subleaf, answer.a, answer.b, answer.c, answer.d);
-  return answer;
-}
-
 // Intel SDM, volume 1, "Intel AMX": palette 1 has 8 tiles of 16 rows of 64 bytes.
-Answer describe_palette(unsigned leaf, unsigned subleaf) {
+CpuidAnswer describe_palette(unsigned leaf, unsigned subleaf) {
   constexpr unsigned kTiles = 8;
   constexpr unsigned kRows = 16;
   constexpr unsigned kRowBytes = 64;
@@ -62,12 +48,12 @@ void answer_cpuid(int signal, siginfo_t* /*info*/, void* context) {
   }
   const auto leaf = static_cast<unsigned>(registers[REG_RAX]);
   const auto subleaf = static_cast<unsigned>(registers[REG_RCX]);
-  Answer answer;
+  CpuidAnswer answer;
   if (leaf == kTileLeaf || leaf == kTileProductLeaf) {
     answer = describe_palette(leaf, subleaf);
   } else {
     allow_cpuid(true);
-    answer = ask_cpu(leaf, subleaf);
+    answer = cpuid(leaf, subleaf);
     allow_cpuid(false);
   }
   registers[REG_RAX] = answer.a;
@@ -80,7 +66,7 @@ void answer_cpuid(int signal, siginfo_t* /*info*/, void* context) {
 }  // namespace
 
 bool hides_tile_palette() {
-  static const bool hides = cpu_has("amx_tile") && ask_cpu(kTileLeaf, 0).a == 0;
+  static const bool hides = cpu_has("amx_tile") && cpuid(kTileLeaf).a == 0;
   return hides;
 }
 

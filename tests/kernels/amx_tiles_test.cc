@@ -27,45 +27,47 @@ struct Numbered {
 
 constexpr dim_t kSizes[] = {1, 15, 16, 17, 31, 32, 33, 70};
 
-template <typename Body>
-void for_all_shapes(Body body) {
+struct Place {
+  dim_t row;
+  dim_t col;
+};
+
+// Packs op(X) of many shapes. A tile covers `down` rows and `along` columns of op(X); what_is_at(tile,
+// tiles in the depth, place in the tile) names the element of op(X) that belongs there.
+template <typename Pack, typename WhatIsAt>
+void expect_layout(dim_t down, dim_t along, Pack pack, WhatIsAt what_is_at) {
   for (const Op op : {Op::none, Op::transpose}) {
     for (const dim_t rows : kSizes) {
-      for (const dim_t cols : kSizes) body(op, Numbered(rows, cols));
+      for (const dim_t cols : kSizes) {
+        const Numbered x(rows, cols);
+        const dim_t tiles_down = ceil_div(op_rows(op, x.view), down);
+        const dim_t tiles_along = ceil_div(op_cols(op, x.view), along);
+        Buffer<bf16_t> tiles(tiles_down * tiles_along * kTileNumbers);
+        pack(op, x.view, tiles.data());
+        for (dim_t i = 0; i < tiles.size(); ++i) {
+          const dim_t in_depth = down == kTileDepth ? tiles_down : tiles_along;
+          const Place at = what_is_at(i / kTileNumbers, in_depth, i % kTileNumbers);
+          ASSERT_EQ(tiles[i].bits, x.at(op, at.row, at.col)) << at.row << ", " << at.col;
+        }
+      }
     }
   }
 }
 
 TEST(AmxTiles, LeftFactorHoldsItsRows) {
   if (!available()) GTEST_SKIP() << "this CPU has no AMX";
-  for_all_shapes([](Op op, const Numbered& x) {
-    const dim_t down = ceil_div(op_rows(op, x.view), kTileRows);
-    const dim_t along = ceil_div(op_cols(op, x.view), kTileDepth);
-    Buffer<bf16_t> tiles(down * along * kTileNumbers);
-    pack_left(op, x.view, tiles.data());
-    for (dim_t place = 0; place < tiles.size(); ++place) {
-      const dim_t tile = place / kTileNumbers;
-      const dim_t row = tile / along * kTileRows + place % kTileNumbers / kTileDepth;
-      const dim_t k = tile % along * kTileDepth + place % kTileDepth;
-      ASSERT_EQ(tiles[place].bits, x.at(op, row, k)) << row << ", " << k;
-    }
+  expect_layout(kTileRows, kTileDepth, pack_left, [](dim_t tile, dim_t in_depth, dim_t place) {
+    return Place{tile / in_depth * kTileRows + place / kTileDepth,
+                 tile % in_depth * kTileDepth + place % kTileDepth};
   });
 }
 
 TEST(AmxTiles, RightFactorHoldsPairsOfRows) {
   if (!available()) GTEST_SKIP() << "this CPU has no AMX";
-  for_all_shapes([](Op op, const Numbered& x) {
-    const dim_t along = ceil_div(op_rows(op, x.view), kTileDepth);
-    const dim_t across = ceil_div(op_cols(op, x.view), kTileCols);
-    Buffer<bf16_t> tiles(across * along * kTileNumbers);
-    pack_right(op, x.view, tiles.data());
-    for (dim_t place = 0; place < tiles.size(); ++place) {
-      const dim_t tile = place / kTileNumbers;
-      const dim_t pair = place % kTileNumbers / kTileDepth;
-      const dim_t k = tile % along * kTileDepth + 2 * pair + place % 2;
-      const dim_t col = tile / along * kTileCols + place % kTileDepth / 2;
-      ASSERT_EQ(tiles[place].bits, x.at(op, k, col)) << k << ", " << col;
-    }
+  expect_layout(kTileDepth, kTileCols, pack_right, [](dim_t tile, dim_t in_depth, dim_t place) {
+    const dim_t pair = place / kTileDepth;
+    return Place{tile % in_depth * kTileDepth + 2 * pair + place % 2,
+                 tile / in_depth * kTileCols + place % kTileDepth / 2};
   });
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 using Answer = std::array<unsigned, 4>;
 
-Answer cpuid(unsigned leaf, unsigned subleaf) {
+// Of a leaf that the CPU may not list.
+Answer ask_cpu(unsigned leaf, unsigned subleaf) {
   Answer r{};
   __cpuid_count(leaf, subleaf, r[0], r[1], r[2], r[3]);
   return r;
@@ -25,20 +26,20 @@ constexpr unsigned kTiles = 0x1D;
 constexpr bool kNeeded = true;
 
 TEST(TilePalette, IsDescribedWhileShownOnly) {
-  const Answer before = cpuid(kTiles, 0);
+  const Answer before = ask_cpu(kTiles, 0);
   Answer last;
   Answer sizes;
   {
     const ShownTilePalette palette(kNeeded);
     if (!palette.shown()) GTEST_SKIP() << "this system cannot trap CPUID";
-    last = cpuid(kTiles, 0);
-    sizes = cpuid(kTiles, 1);
+    last = ask_cpu(kTiles, 0);
+    sizes = ask_cpu(kTiles, 1);
   }
   EXPECT_EQ(last[0], 1U);
   EXPECT_EQ(sizes[0], 8192U | 1024U << 16U);
   EXPECT_EQ(sizes[1], 64U | 8U << 16U);
   EXPECT_EQ(sizes[2], 16U);
-  EXPECT_EQ(cpuid(kTiles, 0), before);
+  EXPECT_EQ(ask_cpu(kTiles, 0), before);
 }
 
 TEST(TilePalette, LeavesEveryOtherAnswerToTheCpu) {
@@ -46,9 +47,9 @@ TEST(TilePalette, LeavesEveryOtherAnswerToTheCpu) {
     Answer seen;
     {
       const ShownTilePalette palette(kNeeded);
-      seen = cpuid(leaf, 0);
+      seen = ask_cpu(leaf, 0);
     }
-    EXPECT_EQ(seen, cpuid(leaf, 0)) << leaf;
+    EXPECT_EQ(seen, ask_cpu(leaf, 0)) << leaf;
   }
 }
 
