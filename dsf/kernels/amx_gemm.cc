@@ -16,9 +16,10 @@ namespace {
 constexpr dim_t kBlockRows = 2 * kTileRows;
 constexpr dim_t kBlockCols = 2 * kTileCols;
 
-// What is packed at a time. Of A: 128 KiB, which stay in the second-level cache.
+// What is packed at a time, to stay in the second-level cache: 256 KiB of A, 1 MiB of 512 columns
+// of B.
 constexpr dim_t kPackedRows = 128;
-constexpr dim_t kPackedDepth = 512;
+constexpr dim_t kPackedDepth = 1024;
 
 constexpr dim_t kTileStride = 64;  // bytes
 

@@ -64,7 +64,9 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
   assert(a.precision == b.precision);
   assert(op_rows(op_a, a) == c.rows && op_cols(op_b, b) == c.cols && op_rows(op_b, b) == k);
   if (is_trivial(k, into, c)) return;
-  const CopiedGrid grid = choose_copied_grid(c.rows, c.cols, k);
+  const bool on_units = a.precision == Precision::bf16 && has_fast_bf16();
+  const CopiedGrid grid = on_units ? choose_unit_grid(c.rows, c.cols, k, 2 * thread_count())
+                                   : choose_copied_grid(c.rows, c.cols, k);
   const TileGrid& tiles = grid.tiles;
   const DepthParts& parts = grid.parts;
 
@@ -77,7 +79,6 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
                                          c.cols};
   }
 
-  const bool on_units = a.precision == Precision::bf16 && has_fast_bf16();
   parallel_for(grid.tasks(), [&](dim_t task) {
     const dim_t part = task / tiles.count();
     const Tile tile = tiles[task % tiles.count()];

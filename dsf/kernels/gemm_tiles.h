@@ -24,18 +24,26 @@ struct TileGrid {
     const dim_t col = task % across() * cols;
     return {row, col, std::min(rows, m - row), std::min(cols, n - col)};
   }
+  /// The same tiles numbered column by column: neighbours share columns of B.
+  constexpr Tile by_columns(dim_t task) const {
+    const dim_t down = ceil_div(m, rows);
+    return (*this)[task % down * across() + task / down];
+  }
 };
 
 /// Enough tasks for the threads of a large machine.
 inline constexpr dim_t kEnoughTasks = 32;
 
+/// A tile worth fewer multiplications costs less than the tens of microseconds that it may take to
+/// wake a thread for it.
+inline constexpr dim_t kLeastWork = dim_t{1} << 20U;
+
 /// The first of the sizes (largest first) that gives `enough` tiles, but none whose tiles would be
-/// worth less than the tens of microseconds it may cost to wake a thread. With few rows it takes
-/// longer to read B than to multiply by it: a tile counts as kRowsOfReading rows at least.
+/// worth less than kLeastWork. With few rows it takes longer to read B than to multiply by it: a
+/// tile counts as kRowsOfReading rows at least.
 template <std::size_t kCount>
 constexpr TileGrid choose_tiles(dim_t m, dim_t n, dim_t k, dim_t enough,
                                 const std::array<std::array<dim_t, 2>, kCount>& sizes) {
-  constexpr dim_t kLeastWork = dim_t{1} << 20U;  // multiplications
   constexpr dim_t kRowsOfReading = 8;
   TileGrid grid{m, n, std::max<dim_t>(m, 1), std::max<dim_t>(n, 1)};
   for (const auto& [rows, cols] : sizes) {
@@ -98,6 +106,32 @@ constexpr CopiedGrid choose_copied_grid(dim_t m, dim_t n, dim_t k) {
   const TileGrid tiles = choose_tiles<3>(m, n, k, ceil_div(kEnoughTasks, most_parts),
                                          {{{256, 512}, {256, 256}, {128, 256}}});
   return {tiles, cut_depth(k, ceil_div(kEnoughTasks, tiles.count()))};
+}
+
+/// Tiles for matrix units, at least `wanted` where the product is large enough. The units take the
+/// terms of a sum in the same order in whatever tile it is, so this cut may follow the number of
+/// threads: tiles are as large as can be, because what is read or packed for one meets all of it.
+constexpr TileGrid choose_unit_tiles(dim_t m, dim_t n, dim_t k, dim_t most_rows, dim_t wanted) {
+  constexpr dim_t kLeastSide = 128;
+  constexpr dim_t kMostCols = 4 * kPanelCols;
+  const dim_t even_rows = ceil_div(m, std::max<dim_t>(ceil_div(m, most_rows), 1));
+  TileGrid grid{m, n, std::max(round_up(even_rows, kLeastSide), kLeastSide), kMostCols};
+  while (grid.count() < wanted) {
+    dim_t& side = grid.rows > kLeastSide ? grid.rows : grid.cols;
+    const dim_t half = round_up(side / 2, kLeastSide);
+    const dim_t work = std::min(grid.rows, m) * std::min(grid.cols, n) * k;
+    if (half == side || work / 2 < kLeastWork) break;
+    side = half;
+  }
+  return grid;
+}
+
+/// The same for operands that are packed tile by tile. The parts of the depth do decide the order of
+/// a sum: they follow from the shape alone, as anywhere.
+constexpr CopiedGrid choose_unit_grid(dim_t m, dim_t n, dim_t k, dim_t wanted) {
+  constexpr dim_t kMostRows = 1024;
+  const DepthParts parts = choose_copied_grid(m, n, k).parts;
+  return {choose_unit_tiles(m, n, parts.depth, kMostRows, ceil_div(wanted, parts.count)), parts};
 }
 
 }  // namespace dsf

@@ -88,21 +88,36 @@ void PackedWeights::pack(ConstMatrixF source, Op op, Precision precision) {
   }
 }
 
+namespace {
+
+// The few rows of a step are shared out by columns, evenly; of many rows each tile takes so many that
+// reading its columns of B pays.
+TileGrid unit_tiles(dim_t m, dim_t n, dim_t k) {
+  constexpr dim_t kFewRows = 128;
+  constexpr dim_t kMostRows = 512;
+  return m <= kFewRows ? choose_panel_tiles(m, n, k)
+                       : choose_unit_tiles(m, n, k, kMostRows, 2 * thread_count());
+}
+
+}  // namespace
+
 void gemm(OperandView a, const PackedWeights& b, Into into, MatrixF c) {
   const PackedWeights::Impl& packed = b.impl();
   assert(a.precision == packed.precision && a.rows == c.rows);
   assert(a.cols == packed.rows && packed.cols == c.cols);
   if (is_trivial(a.cols, into, c)) return;
-  const TileGrid grid = choose_panel_tiles(c.rows, c.cols, a.cols);
-  parallel_for(grid.count(), [&](dim_t task) {
-    const Tile tile = grid[task];
-    if (packed.for_units) {
+  if (packed.for_units) {
+    const TileGrid grid = unit_tiles(c.rows, c.cols, a.cols);
+    parallel_for(grid.count(), [&](dim_t task) {
+      const Tile tile = grid.by_columns(task);
       packed.unit_tiles.multiply(a.block(tile.row, tile.rows, 0, a.cols), tile.col, into,
                                  block(c, tile));
-    } else {
-      packed.multiply_tile_by_sgemm(a, tile, into, c);
-    }
-  });
+    });
+  } else {
+    const TileGrid grid = choose_panel_tiles(c.rows, c.cols, a.cols);
+    parallel_for(grid.count(),
+                 [&](dim_t task) { packed.multiply_tile_by_sgemm(a, grid[task], into, c); });
+  }
 }
 
 }  // namespace dsf

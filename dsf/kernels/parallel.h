@@ -2,8 +2,9 @@
 
 // The one thread pool of the process, and the rule that makes results independent of its size:
 //
-//   Work is cut into tasks by the shape of the problem alone, never by the number of threads.
-//   A task computes the same bits whoever runs it, and no two tasks write the same place.
+//   Work is cut into tasks by the shape of the problem alone, never by the number of threads,
+//   unless every cut gives the same bits. A task computes the same bits whoever runs it, and no two
+//   tasks write the same place.
 //
 // The calling thread takes part. Tasks are handed out dynamically, in order. A parallel_for inside
 // a task runs serially on the thread it is on. All threads flush denormals to zero.

@@ -185,6 +185,23 @@ TEST(GemmThreads, BitsDoNotDependOnTheNumberOfThreads) {
   }
 }
 
+// On matrix units the cut into tiles follows the number of threads.
+TEST(GemmThreads, BitsOfPackedWeightsDoNotDependOnTheNumberOfThreads) {
+  for (const Shape shape : {Shape{1100, 700, 200}, Shape{300, 1100, 1500}, Shape{128, 700, 64}}) {
+    for (const Precision precision : kPrecisions) {
+      const ThreadGuard alone(1);
+      Problem one(shape, Op::none, Op::none, precision, Into::overwrite);
+      one.run_packed();
+      for (const int threads : {2, 7}) {
+        const ThreadGuard together(threads);
+        Problem many(shape, Op::none, Op::none, precision, Into::overwrite);
+        many.run_packed();
+        EXPECT_TRUE(same_bits(many.c.view(), one.c.view())) << threads << " threads";
+      }
+    }
+  }
+}
+
 TEST(GemmThreads, BitsAreTheSameInsideATask) {
   const ThreadGuard together(3);
   for (const Shape shape : {Shape{32, 768, 256}, Shape{5, 384, 128}, Shape{300, 700, 200}}) {
@@ -342,10 +359,10 @@ TEST(ConvertToBf16, HonoursStridesOnManyRows) {
   }
 }
 
-bool covers_once(const TileGrid& grid) {
+bool covers_once(const TileGrid& grid, bool by_columns = false) {
   std::vector<int> covered(static_cast<std::size_t>(grid.m * grid.n), 0);
   for (dim_t task = 0; task < grid.count(); ++task) {
-    const Tile tile = grid[task];
+    const Tile tile = by_columns ? grid.by_columns(task) : grid[task];
     for (dim_t i = tile.row; i < tile.row + tile.rows; ++i) {
       for (dim_t j = tile.col; j < tile.col + tile.cols; ++j) {
         ++covered[static_cast<std::size_t>(i * grid.n + j)];
@@ -361,6 +378,7 @@ TEST(TileGrid, CoversTheResultOnce) {
       for (const dim_t k : {1, 256, 20000}) {
         EXPECT_TRUE(covers_once(choose_panel_tiles(m, n, k)));
         EXPECT_TRUE(covers_once(choose_copied_grid(m, n, k).tiles));
+        EXPECT_TRUE(covers_once(choose_unit_tiles(m, n, k, 512, 8), true));
       }
     }
   }
@@ -381,6 +399,24 @@ TEST(TileGrid, GivesManyThreadsWorkOnTheProductsOfTraining) {
   EXPECT_EQ(choose_panel_tiles(8, 8, 8).count(), 1);            // not worth a task
   EXPECT_GE(choose_copied_grid(768, 256, 8192).tasks(), 24);    // weight gradients
   EXPECT_GE(choose_copied_grid(10000, 256, 1024).tasks(), 32);  // of the head
+}
+
+// As many as there are threads to work on them, and no smaller than that takes.
+TEST(TileGrid, UnitTilesFollowTheTasksWanted) {
+  EXPECT_EQ(choose_unit_tiles(1024, 512, 16000, 512, 1).count(), 2);
+  EXPECT_EQ(choose_unit_tiles(1024, 512, 16000, 512, 4).count(), 4);
+  EXPECT_EQ(choose_unit_tiles(1024, 512, 16000, 512, 32).count(), 32);
+  EXPECT_EQ(choose_unit_tiles(1024, 512, 16000, 512, 1000).count(), 32);  // 128 x 128 at the least
+  EXPECT_EQ(choose_unit_tiles(256, 256, 16, 512, 1000).count(), 1);       // not worth a task
+  EXPECT_EQ(choose_unit_tiles(1536, 512, 4096, 1024, 1).rows, 768);       // evenly
+}
+
+TEST(TileGrid, UnitTilesDoNotChangeThePartsOfTheDepth) {
+  for (const dim_t wanted : {1, 4, 64}) {
+    const DepthParts parts = choose_unit_grid(1536, 512, 32768, wanted).parts;
+    EXPECT_EQ(parts.count, choose_copied_grid(1536, 512, 32768).parts.count);
+    EXPECT_EQ(parts.depth, choose_copied_grid(1536, 512, 32768).parts.depth);
+  }
 }
 
 TEST(TileGrid, SharesThePanelsOfAStepEvenly) {
