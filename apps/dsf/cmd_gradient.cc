@@ -211,8 +211,8 @@ void run_gradient(const GradientOptions& options) {
 
 void add_gradient_command(CLI::App& app) {
   const auto options = std::make_shared<GradientOptions>();  // shared with the callback below
-  options->course.comparison.methods = {"ft",         "dsf",        "gated", "gated:diagonal",
-                                        "iterated:1", "iterated:2", "fitted"};
+  options->course.comparison.methods = {"ft",        "dsf",        "gated",      "gated:diagonal",
+                                        "gated:dsf", "iterated:1", "iterated:2", "fitted"};
   CLI::App* command =
       app.add_subcommand("gradient", "how close each feedback's gradient comes to BPTT's");
   command->add_option("source", options->source, "directory of a run, or a TOML configuration")

@@ -68,10 +68,11 @@ class BackwardAccess {
 /// Memory of a feedback's run, kept from step to step. Owned by the caller.
 struct FeedbackWorkspace {
   ScanWorkspace scan;
-  Matrix errors;  ///< [N, S]: e, where g alone would lose it
-  Matrix rest;    ///< [N, S]: the product under way: g (J - D), or g times a power of A
-  Matrix power;   ///< [S, S]: the power of A under way
-  Matrix square;  ///< [S, S]: the next one
+  Matrix errors;       ///< [N, S]: e, where g alone would lose it
+  Matrix step_errors;  ///< [B, S]: e of one step of each sequence
+  Matrix rest;         ///< [N, S]: the product under way: g (J - D), or g times a power of A
+  Matrix power;        ///< [S, S]: the power of A under way
+  Matrix square;       ///< [S, S]: the next one
 };
 
 /// The sizes of a batch's g [N, S].

@@ -10,7 +10,8 @@ namespace dsf {
 /// How gradients go back in time.
 struct FeedbackConfig {
   std::string method = "dsf";  ///< a name of feedback_methods() (feedback_method.h)
-  /// Of dsf's diagonal: uniform (from the seed) | linspace | constant.
+  /// Of the diagonal of dsf, gated:dsf, iterated:dsf:K and learned: uniform (from the seed) |
+  /// linspace | constant.
   std::string init = "uniform";
   /// [low, high] of the diagonal; constant takes the mean of the two.
   std::vector<double> range = {0.0, 1.0};

@@ -14,13 +14,15 @@
 namespace dsf {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FeedbackKind>, 14> kMethods = {
+constexpr std::array<std::pair<std::string_view, FeedbackKind>, 16> kMethods = {
     {{"bptt", FeedbackKind::bptt},
      {"ft", FeedbackKind::ft},
      {"dsf", FeedbackKind::dsf},
      {"gated", FeedbackKind::gated},
      {"gated:diagonal", FeedbackKind::gated_diagonal},
+     {"gated:dsf", FeedbackKind::gated_dsf},
      {"iterated:K", FeedbackKind::iterated},
+     {"iterated:dsf:K", FeedbackKind::iterated_dsf},
      {"fitted", FeedbackKind::fitted},
      {"adaptive", FeedbackKind::adaptive},
      {"learned", FeedbackKind::learned},

@@ -16,7 +16,9 @@ enum class FeedbackKind {
   dsf,
   gated,
   gated_diagonal,
+  gated_dsf,
   iterated,
+  iterated_dsf,
   fitted,
   adaptive,
   learned,
@@ -29,7 +31,7 @@ enum class FeedbackKind {
 
 struct FeedbackMethod {
   FeedbackKind kind = FeedbackKind::dsf;
-  dim_t number = 0;  ///< K of iterated:K, blocks:K, lowrank:K
+  dim_t number = 0;  ///< K of iterated:K, iterated:dsf:K, blocks:K, lowrank:K
 };
 
 /// Every name; ":K" stands for a whole number in place of K.

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "dsf/feedback/gated.h"
-#include "dsf/feedback/streaming.h"
+#include "dsf/feedback/two_path_walk.h"
 #include "dsf/kernels/elementwise.h"
 
 namespace dsf {
@@ -31,6 +30,22 @@ void start_correction(const PackedLayout& layout, ConstMatrixF errors, ConstMatr
 
 }  // namespace
 
+std::vector<NamedBuffer> IteratedFeedback::buffers() {
+  if (a_.empty()) return {};
+  return {{"diagonal", a_.span()}};
+}
+
+// g_{t-1} = (.)_{t-1} + g_t D_t; the first guess also along `a`, where there is one.
+template <typename FollowOwnPath>
+void IteratedFeedback::walk(const PackedLayout& layout, bool first_guess, FeedbackWorkspace& work,
+                            FollowOwnPath&& follow_own_path, MatrixF g) {
+  if (first_guess && !a_.empty()) {
+    walk_two_paths(layout, a_.span(), work.step_errors, follow_own_path, g);
+  } else {
+    walk_backward(layout, streaming_rows(layout), follow_own_path);
+  }
+}
+
 void IteratedFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
                            FeedbackWorkspace& work, MatrixF g) {
   // More would change nothing: after T - 1 corrections every step is exact.
@@ -41,12 +56,15 @@ void IteratedFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
     cell.begin_trial();
   }
   for (dim_t i = 0; i < corrections; ++i) {
-    walk_backward(layout, streaming_rows(layout),
-                  [&](StepRows rows) { cell.own_path_trial(rows, kPath, g); });
+    walk(
+        layout, i == 0, work, [&](StepRows rows) { cell.own_path_trial(rows, kPath, g); }, g);
     cell.rest_product(kPath, work.rest);
     start_correction(layout, work.errors, work.rest, g);
   }
-  GatedFeedback(kPath).run(layout, cell, work, g);
+  walk(
+      layout, corrections == 0, work, [&](StepRows rows) { cell.own_path_step(rows, kPath, g); },
+      g);
+  cell.finish_local_backward(g);
 }
 
 }  // namespace dsf

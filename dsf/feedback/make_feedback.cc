@@ -128,6 +128,10 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
       return std::make_unique<GatedFeedback>(OwnPath::diagonal);
     case FeedbackKind::iterated:
       return std::make_unique<IteratedFeedback>(method.number);
+    case FeedbackKind::gated_dsf:  // no corrections
+    case FeedbackKind::iterated_dsf:
+      return std::make_unique<IteratedFeedback>(
+          method.number, initial_diagonal(init, range, state_size, Rng(seed, purpose)));
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
       return std::make_unique<FittedFeedback>(state_size, form, schedule);

@@ -14,6 +14,14 @@ namespace dsf {
 /// the calling thread.
 void add_diagonal_product(std::span<const float> a, ConstMatrixF g, MatrixF g_previous);
 
+/// One step of two paths, the cell's own and the scan's where that one forgets:
+///
+///   g_{t-1} = e_{t-1} + own + a (g_t - own),   own = g_t D_t
+///
+/// `a` [S], `g` [n, S] and `e` [n, S] are read, `own` [n, S] becomes g_{t-1}; no aliasing. Runs on
+/// the calling thread.
+void join_paths(std::span<const float> a, ConstMatrixF g, ConstMatrixF e, MatrixF own);
+
 /// What d sends back through the diagonals u_1 .. u_K of K recurrent matrices alone:
 ///
 ///   g_{t-1} += sign (u_1 d_1 + ... + u_K d_K)

@@ -27,7 +27,7 @@ struct MethodStyle {
 
 // Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
 // a colour: the second one is dashed, with a hollow mark.
-constexpr std::array<MethodStyle, 13> kStyles = {{
+constexpr std::array<MethodStyle, 15> kStyles = {{
     {"bptt", "#000000", 1, 7},
     {"dsf", "#0072B2", 1, 7},
     {"ft", "#D55E00", 1, 7},
@@ -36,8 +36,10 @@ constexpr std::array<MethodStyle, 13> kStyles = {{
     {"learned", "#56B4E9", 1, 11},
     {"gated", "#CC79A7", 1, 9},
     {"gated:diagonal", "#CC79A7", 2, 8},
+    {"gated:dsf", "#CC79A7", 4, 10},
     {"iterated:1", "#E69F00", 1, 13},
     {"iterated:2", "#E69F00", 2, 12},
+    {"iterated:dsf:1", "#E69F00", 4, 10},
     {"dsf:serial", "#0072B2", 2, 6},
     {"dsf:blocked", "#56B4E9", 1, 5},
     {"dsf:fft", "#56B4E9", 2, 4},

@@ -60,7 +60,7 @@ TEST_F(BashCompletion, KnowsCommandsOptionsAndChoices) {
 }
 
 TEST_F(BashCompletion, BeginsAWordAnewBehindAColonAsBashDoes) {
-  EXPECT_THAT(offered("dsf train --feedback gated:"), ElementsAre("diagonal"));
+  EXPECT_THAT(offered("dsf train --feedback gated:"), ElementsAre("diagonal", "dsf"));
   EXPECT_THAT(offered("dsf train --feedback iter"), ElementsAre("iterated:"));
 }
 

@@ -64,7 +64,8 @@ TEST(FeedbackExperiment, TrainsTenMethodsOnEveryModelAtQuickScale) {
   for (const PaperModel& model : feedback_experiment(Scale::quick, "wikitext").models) {
     EXPECT_THAT(model.methods,
                 UnorderedElementsAre("bptt", "ft", "dsf", "fitted", "adaptive", "learned", "gated",
-                                     "gated:diagonal", "iterated:1", "iterated:2"))
+                                     "gated:diagonal", "gated:dsf", "iterated:1", "iterated:2",
+                                     "iterated:dsf:1"))
         << model.name;
   }
 }

@@ -18,7 +18,8 @@ struct Taken {
 
 dim_t numbers_in(const FeedbackWorkspace& work) {
   dim_t numbers = work.scan.carries.size() + work.scan.spectra.size();
-  for (const Matrix* matrix : {&work.errors, &work.rest, &work.power, &work.square}) {
+  for (const Matrix* matrix :
+       {&work.errors, &work.step_errors, &work.rest, &work.power, &work.square}) {
     numbers += matrix->rows() * matrix->cols();
   }
   return numbers;

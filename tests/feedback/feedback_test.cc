@@ -82,13 +82,50 @@ TEST(GatedFeedback, FollowsTheOwnPathFromStepToStep) {
   }
 }
 
+// D of the own path and a of what it leaves: between D = 0, which is dsf, and a = 0, gated.
+TEST(IteratedFeedback, FirstGuessHoldsByTheOwnPathAndByTheDiagonalWhatThatLeaves) {
+  const Problem problem;
+  const auto feedback = make_feedback(config_of("gated:dsf"), kState, 1, "layer");
+  EXPECT_FALSE(feedback->needs_jacobian());
+  const std::span<float> a = feedback->buffers().at(0).values;
+  const auto dsf = make_feedback(config_of("dsf"), kState, 1, "layer");
+  const std::span<float> of_dsf = dsf->buffers().at(0).values;
+  EXPECT_TRUE(std::equal(a.begin(), a.end(), of_dsf.begin(), of_dsf.end())) << "drawn alike";
+
+  const auto expected = [&] {
+    Grid<double> held(kState, kState);
+    for (dim_t j = 0; j < kState; ++j) {
+      const auto own = static_cast<double>(problem.jacobian(j, j));
+      held(j, j) = own + static_cast<double>(a[static_cast<std::size_t>(j)]) * (1.0 - own);
+    }
+    return total_gradient(problem.e, held);
+  };
+  const RecordingCell cell = run(*feedback, problem);
+  EXPECT_EQ(cell.finished, 1);
+  EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), expected()), kTolerance);
+
+  std::fill(a.begin(), a.end(), 0.0F);
+  const RecordingCell without = run(*feedback, problem);
+  EXPECT_LT(reference::relative_error(Grid<double>(without.seen), expected()), kTolerance);
+  const auto gated = make_feedback(config_of("gated"), kState, 1, "layer");
+  EXPECT_LT(reference::relative_error(Grid<double>(without.seen),
+                                      Grid<double>(run(*gated, problem).seen)),
+            kTolerance);
+}
+
+class IteratedFeedbackFrom : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(FirstGuess, IteratedFeedbackFrom,
+                         ::testing::Values("iterated:", "iterated:dsf:"), [](const auto& suite) {
+                           return std::string(suite.param) == "iterated:" ? "gated" : "gated_dsf";
+                         });
+
 // Seven steps: each correction makes one more of them exact, counted from the end.
-TEST(IteratedFeedback, EachCorrectionMakesOneMoreStepExact) {
+TEST_P(IteratedFeedbackFrom, EachCorrectionMakesOneMoreStepExact) {
   const Problem problem;
   const Grid<double> exact = total_gradient(problem.e, Grid<double>(problem.jacobian));
   for (const dim_t k : {1, 3, 6, 50}) {
     const auto feedback =
-        make_feedback(config_of("iterated:" + std::to_string(k)), kState, 1, "layer");
+        make_feedback(config_of(GetParam() + std::to_string(k)), kState, 1, "layer");
     EXPECT_TRUE(feedback->needs_jacobian());
     const RecordingCell cell = run(*feedback, problem);
     EXPECT_EQ(cell.finished, 1);

@@ -65,12 +65,15 @@ TEST_P(RecurrentGradient, ReferenceMethodsDiffer) {
   const auto ft = reference::stack_backward(s, Method::ft).parameters;
   const auto dsf = reference::stack_backward(s, Method::dsf).parameters;
   const auto gated = reference::stack_backward(s, Method::gated).parameters;
+  const auto both = reference::stack_backward(s, Method::gated_dsf).parameters;
   const auto once = reference::stack_backward_iterated(s, 1).parameters;
   for (std::size_t k = 0; k < 4; ++k) {
     EXPECT_GT(reference::relative_error(gated[0][k], bptt[0][k]), 1e-3);
     EXPECT_GT(reference::relative_error(gated[0][k], ft[0][k]), 1e-3);
     EXPECT_GT(reference::relative_error(once[0][k], bptt[0][k]), 1e-4);
     EXPECT_GT(reference::relative_error(once[0][k], gated[0][k]), 1e-3);
+    EXPECT_GT(reference::relative_error(both[0][k], gated[0][k]), 1e-3);
+    EXPECT_GT(reference::relative_error(both[0][k], dsf[0][k]), 1e-3);
     EXPECT_GT(reference::relative_error(ft[0][k], bptt[0][k]), 1e-3);
     EXPECT_GT(reference::relative_error(dsf[0][k], bptt[0][k]), 1e-3);
     EXPECT_GT(reference::relative_error(dsf[0][k], ft[0][k]), 1e-3);
@@ -143,6 +146,8 @@ TEST_P(RecurrentGradient, OwnPathsEqualTheSlowReference) {
                  reference::stack_backward(s, Method::gated), kFloatTolerance);
     expect_close(testing::run_fast(s, feedback_of("gated:diagonal")),
                  reference::stack_backward(s, Method::gated_diagonal), kFloatTolerance);
+    expect_close(testing::run_fast(s, feedback_of("gated:dsf")),
+                 reference::stack_backward(s, Method::gated_dsf), kFloatTolerance);
   }
 }
 
@@ -153,6 +158,8 @@ TEST_P(RecurrentGradient, CorrectionsEqualTheSlowReference) {
       SCOPED_TRACE(k);
       expect_close(testing::run_fast(s, feedback_of("iterated:" + std::to_string(k))),
                    reference::stack_backward_iterated(s, k), kFloatTolerance);
+      expect_close(testing::run_fast(s, feedback_of("iterated:dsf:" + std::to_string(k))),
+                   reference::stack_backward_iterated_dsf(s, k), kFloatTolerance);
     }
   }
 }
@@ -165,6 +172,7 @@ TEST_P(RecurrentGradient, EnoughCorrectionsAreBptt) {
     const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
     expect_close(testing::run_fast(s, feedback_of("iterated:4")), bptt, kFloatTolerance);
     expect_close(testing::run_fast(s, feedback_of("iterated:100")), bptt, kFloatTolerance);
+    expect_close(testing::run_fast(s, feedback_of("iterated:dsf:4")), bptt, kFloatTolerance);
     EXPECT_GT(reference::relative_error(
                   testing::run_fast(s, feedback_of("iterated:1")).gradients.dx, bptt.dx),
               kFloatTolerance);
@@ -175,6 +183,8 @@ TEST_P(RecurrentGradient, NoCorrectionIsGatedToTheBit) {
   const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
   EXPECT_EQ(testing::run_fast(s, feedback_of("iterated:0")).flat(),
             testing::run_fast(s, feedback_of("gated")).flat());
+  EXPECT_EQ(testing::run_fast(s, feedback_of("iterated:dsf:0")).flat(),
+            testing::run_fast(s, feedback_of("gated:dsf")).flat());
 }
 
 // The batches that a fitted diagonal is fitted on go back exactly.

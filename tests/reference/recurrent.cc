@@ -97,6 +97,12 @@ std::vector<double> times(const std::vector<double>& a, const std::vector<double
   return product;
 }
 
+// g D  ->  g D + a (g - g D)
+void hold_more(const std::vector<double>& a, const std::vector<double>& g,
+               std::vector<double>& own) {
+  for (std::size_t j = 0; j < own.size(); ++j) own[j] += a[j] * (g[j] - own[j]);
+}
+
 void add_row(const std::vector<double>& values, dim_t row, Grid<double>& grid) {
   for (dim_t j = 0; j < grid.cols; ++j) grid(row, j) += values[static_cast<std::size_t>(j)];
 }
@@ -147,10 +153,11 @@ LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p
     for (dim_t b = 0; b < layout.rows_at(t); ++b) {
       const std::vector<double> g_row = g.row(layout.offset(t) + b);
       const Row here = row_at(spec, layout, x, initial, states, t, b);
-      const std::vector<double> sent =
-          method == Method::bptt  ? here.state_product(p, g_row)
-          : method == Method::dsf ? times(a, g_row)
-                                  : here.own_product(p, g_row, method == Method::gated_diagonal);
+      std::vector<double> sent = method == Method::bptt ? here.state_product(p, g_row)
+                                 : method == Method::dsf
+                                     ? times(a, g_row)
+                                     : here.own_product(p, g_row, method == Method::gated_diagonal);
+      if (method == Method::gated_dsf) hold_more(a, g_row, sent);
       add_row(sent, layout.offset(t - 1) + b, g);
     }
   }
@@ -160,7 +167,7 @@ LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p
 LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<double>& p,
                                        const PackedLayout& layout, const Grid<double>& x,
                                        const Grid<double>& initial, const Grid<double>& e,
-                                       dim_t corrections) {
+                                       dim_t corrections, const std::vector<double>& a) {
   const Grid<double> states = layer_forward(spec, p, layout, x, initial);
   Grid<double> source = e;
   Grid<double> g;
@@ -171,9 +178,10 @@ LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<d
       for (dim_t b = 0; b < layout.rows_at(t); ++b) {
         const std::vector<double> g_row = g.row(layout.offset(t) + b);
         const Row here = row_at(spec, layout, x, initial, states, t, b);
-        const std::vector<double> own = here.own_product(p, g_row, false);
+        std::vector<double> own = here.own_product(p, g_row, false);
         std::vector<double> rest = here.state_product(p, g_row);
         for (std::size_t j = 0; j < rest.size(); ++j) rest[j] -= own[j];
+        if (i == 0) hold_more(a, g_row, own);
         add_row(own, layout.offset(t - 1) + b, g);
         add_row(rest, layout.offset(t - 1) + b, source);
       }

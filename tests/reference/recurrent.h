@@ -131,7 +131,8 @@ Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<dou
 
 /// gated: J replaced by its path around U (the rnn: by its diagonal); gated_diagonal: by the one
 /// with U's diagonals.
-enum class Method { bptt, ft, dsf, gated, gated_diagonal };
+/// gated_dsf: by that of gated, D, and by a of what it leaves,  D + (1 - D) a.
+enum class Method { bptt, ft, dsf, gated, gated_diagonal, gated_dsf };
 
 struct LayerGradients {
   Grid<double> dx;
@@ -139,8 +140,8 @@ struct LayerGradients {
   Grid<double> g;  ///< [N, S], the total gradient
 };
 
-/// e [N, S]; a [S], read by dsf alone.
-///   g_t = e_t + { g_{t+1} J_{t+1} | 0 | a g_{t+1} | g_{t+1} D_{t+1} }
+/// e [N, S]; a [S], read by dsf and gated_dsf alone.
+///   g_t = e_t + { g_{t+1} J_{t+1} | 0 | a g_{t+1} | g_{t+1} D_{t+1} | g_{t+1} D_{t+1} + a (g_{t+1} - g_{t+1} D_{t+1}) }
 ///   d theta = sum_t g_t df_t/dtheta
 LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p,
                               const PackedLayout& layout, const Grid<double>& x,
@@ -148,9 +149,10 @@ LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p
                               const std::vector<double>& a);
 
 /// iterated:k by its definition,  g^(0) = scan(e),  g^(i) = scan(e + g^(i-1) (J - D)), D of gated.
+/// a [S]: of iterated:dsf:k, whose g^(0) is gated_dsf's; all zero for iterated:k.
 LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<double>& p,
                                        const PackedLayout& layout, const Grid<double>& x,
                                        const Grid<double>& initial, const Grid<double>& e,
-                                       dim_t corrections);
+                                       dim_t corrections, const std::vector<double>& a);
 
 }  // namespace dsf::reference
