@@ -8,7 +8,8 @@
 namespace dsf {
 namespace {
 
-/// Hyphens that are to be typed, and lines that would look like requests.
+/// Hyphens that are to be typed, lists that may go on in the next line behind a bar or comma, and
+/// lines that would look like requests.
 std::string roff(const std::string& text) {
   std::string result;
   for (const char character : text) {
@@ -16,6 +17,9 @@ std::string roff(const std::string& text) {
       result += "\\e";
     } else if (character == '-') {
       result += "\\-";
+    } else if (character == '|' || character == ',') {
+      result += character;
+      result += "\\:";
     } else {
       result += character;
     }
@@ -67,7 +71,8 @@ where it is set to anything, messages have no colour, not even on a terminal
 
 std::string manual_page(const CommandDescription& program, const std::string& version) {
   std::string page = fmt::format(
-      ".TH DSF 1 \"\" \"dsf {}\" \"User Commands\"\n.SH NAME\ndsf \\- {}\n.SH SYNOPSIS\n"
+      ".TH DSF 1 \"\" \"dsf {}\" \"User Commands\"\n.nh\n.ad l\n.SH NAME\ndsf \\- {}\n.SH "
+      "SYNOPSIS\n"
       ".B dsf\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n{}.\n.PP\n"
       "\\fBdsf train \\-\\-help\\-config\\fR lists every key of the configuration.\n",
       version, "train recurrent language models fast on CPUs", roff(program.description));
