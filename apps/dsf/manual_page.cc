@@ -71,8 +71,8 @@ where it is set to anything, messages have no colour, not even on a terminal
 
 std::string manual_page(const CommandDescription& program, const std::string& version) {
   std::string page = fmt::format(
-      ".TH DSF 1 \"\" \"dsf {}\" \"User Commands\"\n.nh\n.ad l\n.SH NAME\ndsf \\- {}\n.SH "
-      "SYNOPSIS\n"
+      ".TH DSF 1 \"\" \"dsf {}\" \"User Commands\"\n.nh\n.ad l\n"
+      ".SH NAME\ndsf \\- {}\n.SH SYNOPSIS\n"
       ".B dsf\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n{}.\n.PP\n"
       "\\fBdsf train \\-\\-help\\-config\\fR lists every key of the configuration.\n",
       version, "train recurrent language models fast on CPUs", roff(program.description));

@@ -26,7 +26,7 @@ struct MethodStyle {
 };
 
 // Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
-// a colour: the second one is dashed, with a hollow mark.
+// a colour: all but the first are dashed, each with a mark of its own.
 constexpr std::array<MethodStyle, 15> kStyles = {{
     {"bptt", "#000000", 1, 7},
     {"dsf", "#0072B2", 1, 7},
