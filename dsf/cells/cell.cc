@@ -42,11 +42,6 @@ void copy_diagonals(ConstMatrixF U, Buffer<float>& diagonal) {
   for (dim_t i = 0; i < U.rows; ++i) diagonal[i] = U(i, i % U.cols);
 }
 
-// The rows of g that are the predecessors of `rows`.
-MatrixF rows_before(const PackedLayout& layout, StepRows rows, MatrixF g) {
-  return g.middle_rows(layout.offset(rows.t - 1) + rows.begin, rows.count);
-}
-
 void ensure_operands(dim_t tasks, CellWork& work) {
   const auto count = static_cast<std::size_t>(tasks);
   if (work.operands.size() < count) work.operands.resize(count);
@@ -167,10 +162,10 @@ ConstMatrixF Cell::previous_states(const PackedLayout& layout, const CellTape& t
 }
 
 Cell::BackwardRows Cell::backward_rows(const PackedLayout& layout, dim_t begin, dim_t count,
-                                       ConstMatrixF g, CellTape& tape) const {
+                                       CellTape& tape) const {
   CellWork& work = *tape.work;
   Matrix& d_extra = replaces_extra() ? work.extra : work.d_extra;
-  return {.g = g.middle_rows(begin, count),
+  return {.g = {},
           .previous = previous_states(layout, tape).middle_rows(begin, count),
           .state = tape.states.view().middle_rows(layout.batch() + begin, count),
           .gates = work.gates.view().middle_rows(begin, count),
@@ -180,79 +175,107 @@ Cell::BackwardRows Cell::backward_rows(const PackedLayout& layout, dim_t begin, 
           .g_previous = {}};
 }
 
-Cell::BackwardRows Cell::on_trial(BackwardRows rows, dim_t begin, CellTape& tape) const {
-  rows.d = tape.work->trial_d.view().middle_rows(begin, rows.gates.rows);
-  rows.d_extra = tape.work->trial_d_extra.view().middle_rows(begin, rows.gates.rows);
+Cell::BackwardRows Cell::step_rows(const PackedLayout& layout, StepRows rows, CellTape& tape,
+                                   MatrixF g) const {
+  const dim_t begin = layout.offset(rows.t) + rows.begin;
+  BackwardRows back = backward_rows(layout, begin, rows.count, tape);
+  back.g = g.middle_rows(begin, rows.count);
+  if (rows.t > 0) {
+    back.g_previous = g.middle_rows(layout.offset(rows.t - 1) + rows.begin, rows.count);
+  }
+  return back;
+}
+
+Cell::BackwardRows Cell::trial_rows(const PackedLayout& layout, const StepSpan& span,
+                                    const SpanStep& step, CellTape& tape) const {
+  const dim_t n = step.rows.count;
+  const dim_t at = span.slot * kSpanRows + step.at;
+  const dim_t begin = layout.offset(step.rows.t) + step.rows.begin;
+  BackwardRows rows = backward_rows(layout, begin, n, tape);
+  rows.d = tape.work->trial_d.view().middle_rows(at, n);
+  rows.d_extra = tape.work->trial_d_extra.view().middle_rows(at, n);
   return rows;
 }
 
 void Cell::local_backward(const PackedLayout& layout, dim_t begin, dim_t count, ConstMatrixF g,
                           CellTape& tape) const {
   parallel_ranges(count, kElementwiseRows, [&](dim_t from, dim_t to) {
-    backward_gates(backward_rows(layout, begin + from, to - from, g, tape));
+    BackwardRows rows = backward_rows(layout, begin + from, to - from, tape);
+    rows.g = g.middle_rows(begin + from, to - from);
+    backward_gates(rows);
   });
 }
 
-void Cell::finish_local_backward(const PackedLayout& layout, ConstMatrixF g, CellTape& tape) const {
-  finish_backward_gates(backward_rows(layout, 0, layout.total_rows(), g, tape),
-                        tape.work->d_extra_operand);
+void Cell::finish_local_backward(const PackedLayout& layout, CellTape& tape) const {
+  if (!finishes_by_product()) return;
+  const BackwardRows all = backward_rows(layout, 0, layout.total_rows(), tape);
+  finishing_product(all.d, tape.work->d_extra_operand, all.d_extra);
+  parallel_ranges(layout.total_rows(), kElementwiseRows, [&](dim_t begin, dim_t end) {
+    finish_gates(backward_rows(layout, begin, end - begin, tape));
+  });
 }
 
 void Cell::backward_step(const PackedLayout& layout, StepRows rows, CellTape& tape,
                          MatrixF g) const {
   OperandScratch& operand = tape.work->operands[static_cast<std::size_t>(slice_of(rows.begin))];
-  BackwardRows back =
-      backward_rows(layout, layout.offset(rows.t) + rows.begin, rows.count, g, tape);
-  if (rows.t > 0) back.g_previous = rows_before(layout, rows, g);
+  const BackwardRows back = step_rows(layout, rows, tape, g);
   backward_gates(back);
-  finish_backward_gates(back, operand);
+  if (finishes_by_product()) {
+    finishing_product(back.d, operand, back.d_extra);
+    finish_gates(back);
+  }
   if (rows.t > 0) add_recurrent_product(back, operand);
 }
 
-void Cell::follow_own_path(const PackedLayout& layout, StepRows rows, OwnPath path, MatrixF g,
-                           BackwardRows back) const {
-  if (rows.t > 0) back.g_previous = rows_before(layout, rows, g);
-  backward_gates(back);
-  if (rows.t > 0 && takes_diagonal(path)) add_own_product(1.0F, back);
+void Cell::follow_own_path(OwnPath path, const BackwardRows& rows) const {
+  backward_gates(rows);
+  if (!rows.g_previous.empty() && takes_diagonal(path)) add_own_product(1.0F, rows);
 }
 
 void Cell::own_path_step(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
                          MatrixF g) const {
-  const dim_t begin = layout.offset(rows.t) + rows.begin;
-  follow_own_path(layout, rows, path, g, backward_rows(layout, begin, rows.count, g, tape));
+  follow_own_path(path, step_rows(layout, rows, tape, g));
 }
 
-void Cell::begin_trial(CellTape& tape) const {
-  tape.work->trial_d.reshape(tape.work->gates.rows(), tape.work->gates.cols());
-  tape.work->trial_d_extra.reshape(tape.work->extra.rows(), tape.work->extra.cols());
+void Cell::begin_trials(dim_t slots, CellTape& tape) const {
+  ensure_operands(slots, *tape.work);
+  tape.work->trial_d.reshape(slots * kSpanRows, shape_.gates * shape_.hidden);
+  tape.work->trial_d_extra.reshape(slots * kSpanRows, shape_.extra);
 }
 
-void Cell::own_path_trial(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
-                          MatrixF g) const {
-  const dim_t begin = layout.offset(rows.t) + rows.begin;
-  const BackwardRows back = backward_rows(layout, begin, rows.count, g, tape);
-  follow_own_path(layout, rows, path, g, on_trial(back, begin, tape));
+void Cell::own_path_trial(const PackedLayout& layout, const StepSpan& span, const SpanStep& step,
+                          OwnPath path, ConstMatrixF g, MatrixF g_previous, CellTape& tape) const {
+  BackwardRows rows = trial_rows(layout, span, step, tape);
+  rows.g = g;
+  rows.g_previous = g_previous;
+  follow_own_path(path, rows);
 }
 
 // All that backward_gates has not sent back yet, less what went the own path.
-void Cell::rest_product(const PackedLayout& layout, OwnPath path, CellTape& tape,
-                        MatrixF rest) const {
-  const dim_t begin = layout.batch();  // the first step sends nothing back
-  const dim_t count = layout.total_rows() - begin;
-  if (count == 0) return;
-  const ConstMatrixF unused;
-  BackwardRows back = on_trial(backward_rows(layout, begin, count, unused, tape), begin, tape);
-  back.g_previous = rest.middle_rows(begin, count);
-  fill(0.0F, back.g_previous);
-  finish_backward_gates(back, tape.work->d_extra_operand);
-  add_recurrent_product(back, tape.work->d_operand);
-  if (!takes_diagonal(path)) return;
-  parallel_ranges(count, kElementwiseRows, [&](dim_t from, dim_t to) {
-    BackwardRows part =
-        on_trial(backward_rows(layout, begin + from, to - from, unused, tape), begin + from, tape);
-    part.g_previous = rest.middle_rows(begin + from, to - from);
-    add_own_product(-1.0F, part);
-  });
+void Cell::rest_product(const PackedLayout& layout, const StepSpan& span, OwnPath path,
+                        CellTape& tape, MatrixF rest) const {
+  OperandScratch& operand = tape.work->operands[static_cast<std::size_t>(span.slot)];
+  BackwardRows all;  // of the span: their gates do not lie one after another, their d does
+  all.d = tape.work->trial_d.view().middle_rows(span.slot * kSpanRows, span.rows);
+  all.d_extra = tape.work->trial_d_extra.view().middle_rows(span.slot * kSpanRows, span.rows);
+  all.g_previous = rest;
+  const auto for_each_step = [&](auto&& body) {
+    walk_span(layout, span, [&](const SpanStep& step) {
+      BackwardRows rows = trial_rows(layout, span, step, tape);
+      rows.g_previous = rest.middle_rows(step.at, step.rows.count);
+      body(rows);
+    });
+  };
+
+  zero_rows(rest);
+  if (finishes_by_product()) {
+    finishing_product(all.d, operand, all.d_extra);
+    for_each_step([&](const BackwardRows& rows) { finish_gates(rows); });
+  }
+  add_recurrent_product(all, operand);
+  if (takes_diagonal(path)) {
+    for_each_step([&](const BackwardRows& rows) { add_own_product(-1.0F, rows); });
+  }
 }
 
 void Cell::parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellTape& tape,

@@ -20,6 +20,7 @@
 #include "dsf/base/buffer.h"
 #include "dsf/base/packed_layout.h"
 #include "dsf/cells/own_path.h"
+#include "dsf/cells/step_span.h"
 #include "dsf/kernels/gemm.h"
 #include "dsf/kernels/packed_weights.h"
 
@@ -70,8 +71,8 @@ struct CellWork {
   Matrix rebuilt;                        ///< [., S]: their states, where the gates are rebuilt
   Matrix gathered;                       ///< [N, S]: s_{t-1}, where lengths differ
   Matrix d_extra;                        ///< [N, E] or none: a gradient on its way (see gru.h)
-  Matrix trial_d;                        ///< [N, K D]: d of a backward pass on trial
-  Matrix trial_d_extra;                  ///< [N, E]: its d_extra
+  Matrix trial_d;                        ///< [., K D]: d of the spans under way, on trial
+  Matrix trial_d_extra;                  ///< [., E]: their d_extra
   Buffer<float> bias_sums;               ///< [K D]
   Buffer<float> partial_sums;            ///< of the column sums
   std::vector<OperandScratch> operands;  ///< one a task
@@ -123,7 +124,7 @@ class Cell {
   /// `begin` on, any rows in any order, from any thread; at the end the rest, for all rows.
   void local_backward(const PackedLayout& layout, dim_t begin, dim_t count, ConstMatrixF g,
                       CellTape& tape) const;
-  void finish_local_backward(const PackedLayout& layout, ConstMatrixF g, CellTape& tape) const;
+  void finish_local_backward(const PackedLayout& layout, CellTape& tape) const;
 
   /// Way two, for BPTT: local backward of the rows of step t, then g_{t-1} += g_t J_t where t > 0.
   /// The rows lie within one slice (slices.h), and a slice is on one thread at a time.
@@ -134,14 +135,19 @@ class Cell {
   void own_path_step(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
                      MatrixF g) const;
 
-  // Before any of the three, as often as wanted: begin_trial, own_path_trial of all rows, which is
-  // own_path_step but leaves the tape's gates alone, then rest_product.
-  void begin_trial(CellTape& tape) const;
-  void own_path_trial(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
-                      MatrixF g) const;
-  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), with the g of the trial; matrix products over all
-  /// rows at once. Overwritten where t > 0, left alone where t = 0.
-  void rest_product(const PackedLayout& layout, OwnPath path, CellTape& tape, MatrixF rest) const;
+  // Before any of the three, for the rows of a span of steps (step_span.h) and as often as wanted:
+  // own_path_trial of each of its steps, then rest_product. A slot is on one thread at a time.
+
+  /// Memory for spans in `slots` slots.
+  void begin_trials(dim_t slots, CellTape& tape) const;
+  /// g_{t-1} += g_t D_t as own_path_step, but the tape's gates stay as they are. g [n, S]: g_t;
+  /// g_previous [n, S]: accumulated into, or empty where t = 0.
+  void own_path_trial(const PackedLayout& layout, const StepSpan& span, const SpanStep& step,
+                      OwnPath path, ConstMatrixF g, MatrixF g_previous, CellTape& tape) const;
+  /// rest [rows of the span, S] overwritten: g_t (J_t - D_t), with the g of the trials, by matrix
+  /// products over all of the span's rows at once.
+  void rest_product(const PackedLayout& layout, const StepSpan& span, OwnPath path, CellTape& tape,
+                    MatrixF rest) const;
 
   /// dx [N, I] overwritten, may be x itself; gradients accumulated.
   void parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellTape& tape, MatrixF dx,
@@ -193,10 +199,12 @@ class Cell {
   /// The elementwise part of g -> d; where g_previous is given, also the elementwise part of
   /// g_{t-1} += g_t J_t.
   virtual void backward_gates(const BackwardRows& rows) const = 0;
-  /// The part of g -> d (and of g_{t-1}) that needs a matrix product: only the GRU that resets
-  /// before.
-  virtual void finish_backward_gates(const BackwardRows& /*rows*/,
-                                     OperandScratch& /*operand*/) const {}
+  // The part of g -> d (and of g_{t-1}) that needs a matrix product, only in the GRU that resets
+  // before: the product of d into d_extra, then the elementwise rest.
+  virtual bool finishes_by_product() const { return false; }
+  virtual void finishing_product(ConstMatrixF /*d*/, OperandScratch& /*operand*/,
+                                 MatrixF /*d_extra*/) const {}
+  virtual void finish_gates(const BackwardRows& /*rows*/) const {}
   /// g_{t-1} += d U: the way back through the pre-activations.
   virtual void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const = 0;
   /// g_{t-1} += sign (what backward_gates' d sends back through recurrent_diagonal() alone).
@@ -207,11 +215,16 @@ class Cell {
 
   void rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& tape) const;
   ConstMatrixF previous_states(const PackedLayout& layout, const CellTape& tape) const;
-  BackwardRows backward_rows(const PackedLayout& layout, dim_t begin, dim_t count, ConstMatrixF g,
+  /// `count` rows from `begin` on; g and g_previous are the caller's to set.
+  BackwardRows backward_rows(const PackedLayout& layout, dim_t begin, dim_t count,
                              CellTape& tape) const;
-  BackwardRows on_trial(BackwardRows rows, dim_t begin, CellTape& tape) const;
-  void follow_own_path(const PackedLayout& layout, StepRows rows, OwnPath path, MatrixF g,
-                       BackwardRows back) const;
+  /// Those of a step, with their g and that of the step before.
+  BackwardRows step_rows(const PackedLayout& layout, StepRows rows, CellTape& tape,
+                         MatrixF g) const;
+  /// The rows of a span's step, with d in the span's slot.
+  BackwardRows trial_rows(const PackedLayout& layout, const StepSpan& span, const SpanStep& step,
+                          CellTape& tape) const;
+  void follow_own_path(OwnPath path, const BackwardRows& rows) const;
   bool replaces_extra() const { return shape_.d_extra < shape_.extra; }
   bool takes_diagonal(OwnPath path) const { return path == OwnPath::diagonal || !has_gate_path(); }
 

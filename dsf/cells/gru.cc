@@ -3,14 +3,10 @@
 #include "dsf/cells/row_parts.h"
 #include "dsf/kernels/diagonal_step.h"
 #include "dsf/kernels/elementwise.h"
-#include "dsf/kernels/parallel.h"
 #include "dsf/kernels/rows.h"
 
 namespace dsf {
 namespace {
-
-// Rows of one task of the elementwise pass that follows d_n U_n.
-constexpr dim_t kResetRows = 32;
 
 OperandView columns_of(const OperandView& m, dim_t begin, dim_t count) {
   return m.block(0, m.rows, begin, count);
@@ -101,17 +97,15 @@ void GruResetBeforeCell::backward_gates(const BackwardRows& rows) const {
   gru_before_backward(rows.g, rows.previous, rows.gates, rows.d, rows.g_previous);
 }
 
-// d(r h_{t-1}) = d_n U_n; from it d_r, and the way back to h_{t-1} through the candidate.
-void GruResetBeforeCell::finish_backward_gates(const BackwardRows& rows,
-                                               OperandScratch& operand) const {
-  gemm(operand(n_of(rows.d), precision()), backward_n_, Into::overwrite, rows.d_extra);
-  parallel_ranges(rows.gates.rows, kResetRows, [&](dim_t begin, dim_t end) {
-    const dim_t n = end - begin;
-    gru_before_backward_reset(
-        rows.d_extra.middle_rows(begin, n), rows.previous.middle_rows(begin, n),
-        rows.gates.middle_rows(begin, n), rows.d.middle_rows(begin, n),
-        rows.g_previous.empty() ? MatrixF() : rows.g_previous.middle_rows(begin, n));
-  });
+// d(r h_{t-1}) = d_n U_n
+void GruResetBeforeCell::finishing_product(ConstMatrixF d, OperandScratch& operand,
+                                           MatrixF d_extra) const {
+  gemm(operand(n_of(d), precision()), backward_n_, Into::overwrite, d_extra);
+}
+
+// From it d_r, and the way back to h_{t-1} through the candidate.
+void GruResetBeforeCell::finish_gates(const BackwardRows& rows) const {
+  gru_before_backward_reset(rows.d_extra, rows.previous, rows.gates, rows.d, rows.g_previous);
 }
 
 // g_{t-1} += d_rz U_rz

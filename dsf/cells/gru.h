@@ -59,7 +59,9 @@ class GruResetBeforeCell final : public GruCell {
   void pack_recurrent(bool state_product) override;
   void forward_step(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
-  void finish_backward_gates(const BackwardRows& rows, OperandScratch& operand) const override;
+  bool finishes_by_product() const override { return true; }
+  void finishing_product(ConstMatrixF d, OperandScratch& operand, MatrixF d_extra) const override;
+  void finish_gates(const BackwardRows& rows) const override;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,

@@ -27,6 +27,7 @@
 #include "dsf/base/packed_layout.h"
 #include "dsf/base/view.h"
 #include "dsf/cells/own_path.h"
+#include "dsf/cells/step_span.h"
 #include "dsf/feedback/feedback_config.h"
 #include "dsf/kernels/diagonal_scan.h"
 
@@ -45,7 +46,7 @@ class BackwardAccess {
   /// then, once and outside of tasks, finish_local_backward. Bit for bit the same as
   /// local_backward_all.
   virtual void local_backward(StepRows rows, ConstMatrixF g) = 0;
-  virtual void finish_local_backward(ConstMatrixF g) = 0;
+  virtual void finish_local_backward() = 0;
 
   /// As BPTT does: local backward of the rows of step t and then, where t > 0, g_{t-1} += g_t J_t,
   /// exactly. Only in a walk_backward by kSliceRows (dsf/cells/slices.h).
@@ -56,13 +57,19 @@ class BackwardAccess {
   /// parallel task; then, once and outside of tasks, finish_local_backward.
   virtual void own_path_step(StepRows rows, OwnPath path, MatrixF g) = 0;
 
-  // Before any of the four, as often as wanted: begin_trial; own_path_trial for all rows, which is
-  // own_path_step on trial: it counts as no local backward; then rest_product.
-  virtual void begin_trial() = 0;
-  virtual void own_path_trial(StepRows rows, OwnPath path, MatrixF g) = 0;
-  /// rest [N, S]: row (t, b) is g_t (J_t - D_t), for the g of the trial, by matrix products over
-  /// all rows at once; overwritten where t > 0, left alone where t = 0.
-  virtual void rest_product(OwnPath path, MatrixF rest) = 0;
+  // Before any of the four, for the rows of a span of steps (dsf/cells/step_span.h) and as often as
+  // wanted, from inside a parallel task that has the span's slot to itself: own_path_trial of each
+  // of its steps, then rest_product.
+
+  /// Memory for spans in `slots` slots; once, outside of tasks.
+  virtual void begin_trials(dim_t slots) = 0;
+  /// g_previous += g D_t, as own_path_step, but on trial: it counts as no local backward. g [n, S]:
+  /// g_t of the step's rows; g_previous [n, S]: theirs at t - 1, empty where t = 0.
+  virtual void own_path_trial(const StepSpan& span, const SpanStep& step, OwnPath path,
+                              ConstMatrixF g, MatrixF g_previous) = 0;
+  /// rest [rows of the span, S] overwritten: g_t (J_t - D_t), for the g of the trials, by matrix
+  /// products over all of the span's rows at once.
+  virtual void rest_product(const StepSpan& span, OwnPath path, MatrixF rest) = 0;
 };
 
 /// Memory of a feedback's run, kept from step to step. Owned by the caller.
@@ -70,7 +77,9 @@ struct FeedbackWorkspace {
   ScanWorkspace scan;
   Matrix errors;       ///< [N, S]: e, where g alone would lose it
   Matrix step_errors;  ///< [B, S]: e of one step of each sequence
-  Matrix rest;         ///< [N, S]: the product under way: g (J - D), or g times a power of A
+  Matrix rest;         ///< [., S]: the product under way: g (J - D), or g times a power of A
+  Matrix guess;        ///< [., S]: g of the spans under way, before its last correction
+  Matrix carried;      ///< [k B, S]: that of the step where each sequence's next span begins
   Matrix power;        ///< [S, S]: the power of A under way
   Matrix square;       ///< [S, S]: the next one
 };
@@ -105,8 +114,8 @@ class Feedback {
   /// Numbers of FeedbackWorkspace's matrices, carries and spectra for a batch of this shape, at
   /// most.
   virtual dim_t workspace_numbers(const GradientShape& /*g*/) const { return 0; }
-  /// True where run() may call begin_trial, for which the cell keeps a second d.
-  virtual bool makes_trials() const { return false; }
+  /// Slots of run()'s begin_trials, where it calls that: the cell keeps d of their spans.
+  virtual dim_t trial_slots(dim_t /*batch*/) const { return 0; }
 
   virtual std::vector<NamedBuffer> buffers() { return {}; }
 };

@@ -6,9 +6,9 @@ namespace dsf {
 
 void GatedFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
                         FeedbackWorkspace& /*work*/, MatrixF g) {
-  walk_backward(layout, streaming_rows(layout),
+  walk_backward(layout, streaming_rows(layout.batch()),
                 [&](StepRows rows) { cell.own_path_step(rows, path_, g); });
-  cell.finish_local_backward(g);
+  cell.finish_local_backward();
 }
 
 }  // namespace dsf

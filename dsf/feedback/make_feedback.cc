@@ -14,6 +14,7 @@
 #include "dsf/feedback/feedback_registry.h"
 #include "dsf/feedback/fitted.h"
 #include "dsf/feedback/gated.h"
+#include "dsf/feedback/gated_dsf.h"
 #include "dsf/feedback/iterated.h"
 #include "dsf/feedback/learned.h"
 #include "dsf/feedback/low_rank.h"
@@ -126,12 +127,17 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
       return std::make_unique<GatedFeedback>(OwnPath::gates);
     case FeedbackKind::gated_diagonal:
       return std::make_unique<GatedFeedback>(OwnPath::diagonal);
+    case FeedbackKind::gated_dsf:
+      return std::make_unique<GatedDsfFeedback>(
+          initial_diagonal(init, range, state_size, Rng(seed, purpose)));
     case FeedbackKind::iterated:
+      if (method.number == 0) return std::make_unique<GatedFeedback>(OwnPath::gates);
       return std::make_unique<IteratedFeedback>(method.number);
-    case FeedbackKind::gated_dsf:  // no corrections
-    case FeedbackKind::iterated_dsf:
-      return std::make_unique<IteratedFeedback>(
-          method.number, initial_diagonal(init, range, state_size, Rng(seed, purpose)));
+    case FeedbackKind::iterated_dsf: {
+      Buffer<float> a = initial_diagonal(init, range, state_size, Rng(seed, purpose));
+      if (method.number == 0) return std::make_unique<GatedDsfFeedback>(std::move(a));
+      return std::make_unique<IteratedFeedback>(method.number, std::move(a));
+    }
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
       return std::make_unique<FittedFeedback>(state_size, form, schedule);

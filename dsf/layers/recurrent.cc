@@ -18,26 +18,25 @@ class CellAccess final : public BackwardAccess {
 
   void local_backward_all(ConstMatrixF g) override {
     cell_.local_backward(layout_, 0, layout_.total_rows(), g, tape_);
-    cell_.finish_local_backward(layout_, g, tape_);
+    cell_.finish_local_backward(layout_, tape_);
   }
   void local_backward(StepRows rows, ConstMatrixF g) override {
     cell_.local_backward(layout_, layout_.offset(rows.t) + rows.begin, rows.count, g, tape_);
   }
-  void finish_local_backward(ConstMatrixF g) override {
-    cell_.finish_local_backward(layout_, g, tape_);
-  }
+  void finish_local_backward() override { cell_.finish_local_backward(layout_, tape_); }
   void backward_step(StepRows rows, MatrixF g) override {
     cell_.backward_step(layout_, rows, tape_, g);
   }
   void own_path_step(StepRows rows, OwnPath path, MatrixF g) override {
     cell_.own_path_step(layout_, rows, path, tape_, g);
   }
-  void begin_trial() override { cell_.begin_trial(tape_); }
-  void own_path_trial(StepRows rows, OwnPath path, MatrixF g) override {
-    cell_.own_path_trial(layout_, rows, path, tape_, g);
+  void begin_trials(dim_t slots) override { cell_.begin_trials(slots, tape_); }
+  void own_path_trial(const StepSpan& span, const SpanStep& step, OwnPath path, ConstMatrixF g,
+                      MatrixF g_previous) override {
+    cell_.own_path_trial(layout_, span, step, path, g, g_previous, tape_);
   }
-  void rest_product(OwnPath path, MatrixF rest) override {
-    cell_.rest_product(layout_, path, tape_, rest);
+  void rest_product(const StepSpan& span, OwnPath path, MatrixF rest) override {
+    cell_.rest_product(layout_, span, path, tape_, rest);
   }
 
  private:

@@ -61,11 +61,12 @@ MixerMemory recurrent_memory(const ModelConfig& config, const FeedbackConfig& fe
   // Whatever it draws, it takes as much memory.
   const auto feedback = make_feedback(feedback_config, S, 0, "estimate");
   RowBytes work = {KD + E + shape.d_extra, D + KD + D + E};
-  if (!batch.uniform) work.f32 += S;                 // gathered
-  if (feedback->makes_trials()) work.f32 += KD + E;  // trial_d, trial_d_extra
+  if (!batch.uniform) work.f32 += S;  // gathered
+  const dim_t trial_rows = kSpanRows * feedback->trial_slots(batch.batch);
   return {.kept = {S, 0},
           .work = work,
-          .numbers = feedback->workspace_numbers({batch.rows, S, batch.steps, batch.batch}),
+          .numbers = feedback->workspace_numbers({batch.rows, S, batch.steps, batch.batch}) +
+                     trial_rows * (KD + E),  // trial_d, trial_d_extra
           .output = S,
           .state_product = feedback->needs_jacobian()};
 }

@@ -33,8 +33,9 @@ constexpr Case kCells[] = {
     {CellKind::lstm, GruReset::after, "lstm"},
 };
 
-// More rows behind the first step than one task of rest_product takes.
-const PackedLayout kLayout({20, 13, 13, 4});
+// Sequences of unequal length, in more slices than one, of more spans than one.
+const PackedLayout kLayout({20, 13, 13, 4, 4, 4, 2, 1, 1});
+constexpr dim_t kRowsOfASlice = 8;
 
 // A cell between its forward pass and the way back, with a g for every row.
 class CellOnItsWayBack {
@@ -56,31 +57,36 @@ class CellOnItsWayBack {
     cell_->begin_backward(kLayout, x_.view(), tape_);
   }
 
-  /// g_t D_t at row (t, b).
-  Grid<float> own_path(OwnPath path) {
-    cell_->begin_trial(tape_);
-    return sent_back(
-        [&](StepRows rows, MatrixF g) { cell_->own_path_trial(kLayout, rows, path, tape_, g); });
-  }
-
-  /// g_t (J_t - D_t) at row (t, b), after the trial of the same path.
-  Grid<float> rest(OwnPath path, float at_the_first_step) {
-    Grid<float> rest(g_.rows, g_.cols);
-    std::fill(rest.values.begin(), rest.values.end(), at_the_first_step);
-    cell_->rest_product(kLayout, path, tape_, rest.view());
-    return rest;
+  struct Parts {
+    Grid<float> own;   ///< g_t D_t at row (t, b)
+    Grid<float> rest;  ///< g_t (J_t - D_t) there
+  };
+  Parts parts(OwnPath path) {
+    Parts sent = {Grid<float>(g_.rows, g_.cols), Grid<float>(g_.rows, g_.cols)};
+    cell_->begin_trials(task_count(kLayout.batch(), kRowsOfASlice), tape_);
+    walk_spans_backward(kLayout, kRowsOfASlice, [&](const StepSpan& span) {
+      Grid<float> rest(span.rows, g_.cols);
+      std::fill(rest.values.begin(), rest.values.end(), 7.0F);  // to be overwritten
+      walk_span(kLayout, span, [&](const SpanStep& step) {
+        const dim_t begin = kLayout.offset(step.rows.t) + step.rows.begin;
+        cell_->own_path_trial(
+            kLayout, span, step, path, g_.view().middle_rows(begin, step.rows.count),
+            step.rows.t > 0 ? sent.own.view().middle_rows(begin, step.rows.count) : MatrixF(),
+            tape_);
+      });
+      cell_->rest_product(kLayout, span, path, tape_, rest.view());
+      walk_span(kLayout, span, [&](const SpanStep& step) {
+        const dim_t begin = kLayout.offset(step.rows.t) + step.rows.begin;
+        for (dim_t i = 0; i < step.rows.count; ++i) {
+          sent.rest.set_row(begin + i, rest.row(step.at + i));
+        }
+      });
+    });
+    return sent;
   }
 
   /// g_t J_t at row (t, b); uses up the tape.
   Grid<float> all() {
-    return sent_back(
-        [&](StepRows rows, MatrixF g) { cell_->backward_step(kLayout, rows, tape_, g); });
-  }
-
- private:
-  // What `step` adds to the rows before those of t, which are zero, from the g of t alone.
-  template <typename Step>
-  Grid<float> sent_back(const Step& step) const {
     Grid<float> sent(g_.rows, g_.cols);
     for (dim_t t = kLayout.steps() - 1; t >= 0; --t) {
       const StepRows rows{t, 0, kLayout.rows_at(t)};
@@ -88,7 +94,7 @@ class CellOnItsWayBack {
       for (dim_t b = 0; b < rows.count; ++b) {
         g.set_row(kLayout.offset(t) + b, g_.row(kLayout.offset(t) + b));
       }
-      step(rows, g.view());
+      cell_->backward_step(kLayout, rows, tape_, g.view());
       for (dim_t b = 0; t > 0 && b < rows.count; ++b) {
         sent.set_row(kLayout.offset(t) + b, g.row(kLayout.offset(t - 1) + b));
       }
@@ -96,6 +102,7 @@ class CellOnItsWayBack {
     return sent;
   }
 
+ private:
   reference::LayerSpec spec_;
   std::unique_ptr<Cell> cell_;
   reference::Parameters<float> weights_;
@@ -126,8 +133,9 @@ TEST_P(OwnPathAndRest, AreTogetherTheWholeJacobian) {
   for (const OwnPath path : {OwnPath::gates, OwnPath::diagonal}) {
     SCOPED_TRACE(path == OwnPath::gates ? "gates" : "diagonal");
     CellOnItsWayBack cell(GetParam());
-    const Grid<double> own = behind_the_first_step(cell.own_path(path));
-    const Grid<double> rest = behind_the_first_step(cell.rest(path, 0.0F));
+    const CellOnItsWayBack::Parts parts = cell.parts(path);
+    const Grid<double> own = behind_the_first_step(parts.own);
+    const Grid<double> rest = behind_the_first_step(parts.rest);
     const Grid<double> all = behind_the_first_step(cell.all());
     Grid<double> sum = own;
     for (std::size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += rest.values[i];
@@ -140,22 +148,11 @@ TEST_P(OwnPathAndRest, AreTogetherTheWholeJacobian) {
 // The rnn has nothing around its recurrent matrix, and takes the diagonal for both.
 TEST_P(OwnPathAndRest, DifferBetweenThePathsOfAllCellsButTheRnn) {
   CellOnItsWayBack cell(GetParam());
-  const Grid<float> gates = cell.own_path(OwnPath::gates);
-  const Grid<float> rest_of_gates = cell.rest(OwnPath::gates, 0.0F);
-  const Grid<float> diagonal = cell.own_path(OwnPath::diagonal);
-  const Grid<float> rest_of_diagonal = cell.rest(OwnPath::diagonal, 0.0F);
+  const CellOnItsWayBack::Parts gates = cell.parts(OwnPath::gates);
+  const CellOnItsWayBack::Parts diagonal = cell.parts(OwnPath::diagonal);
   const bool alike = GetParam().kind == CellKind::rnn;
-  EXPECT_EQ(gates.values == diagonal.values, alike);
-  EXPECT_EQ(rest_of_gates.values == rest_of_diagonal.values, alike);
-}
-
-TEST_P(OwnPathAndRest, LeaveTheFirstStepOfTheRestAlone) {
-  CellOnItsWayBack cell(GetParam());
-  cell.own_path(OwnPath::diagonal);
-  const Grid<float> rest = cell.rest(OwnPath::diagonal, 7.0F);
-  for (dim_t b = 0; b < kLayout.batch(); ++b) {
-    EXPECT_EQ(rest.row(b), std::vector<float>(static_cast<std::size_t>(rest.cols), 7.0F));
-  }
+  EXPECT_EQ(gates.own.values == diagonal.own.values, alike);
+  EXPECT_EQ(gates.rest.values == diagonal.rest.values, alike);
 }
 
 }  // namespace

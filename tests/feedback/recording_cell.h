@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -42,7 +41,7 @@ class RecordingCell final : public BackwardAccess {
       record(layout_.offset(rows.t) + b, g);
     }
   }
-  void finish_local_backward(ConstMatrixF /*g*/) override { ++finished; }
+  void finish_local_backward() override { ++finished; }
   void backward_step(StepRows rows, MatrixF g) override {
     EXPECT_EQ(slice_of(rows.begin), slice_of(rows.begin + rows.count - 1));
     local_backward(rows, g);
@@ -59,28 +58,6 @@ class RecordingCell final : public BackwardAccess {
   // Both own paths are the Jacobian's diagonal here.
   void own_path_step(StepRows rows, OwnPath /*path*/, MatrixF g) override {
     local_backward(rows, g);
-    add_own_path(rows, g);
-  }
-  void begin_trial() override { trial = Grid<float>(layout_.total_rows(), jacobian_.rows); }
-  void own_path_trial(StepRows rows, OwnPath /*path*/, MatrixF g) override {
-    for (dim_t b = rows.begin; b < rows.begin + rows.count; ++b) {
-      const dim_t row = layout_.offset(rows.t) + b;
-      for (dim_t j = 0; j < g.cols; ++j) trial(row, j) = g(row, j);
-    }
-    add_own_path(rows, g);
-  }
-  void rest_product(OwnPath /*path*/, MatrixF rest) override {
-    EXPECT_EQ(std::accumulate(visits.begin(), visits.end(), 0), 0) << "after a local backward";
-    for (dim_t row = layout_.batch(); row < layout_.total_rows(); ++row) {
-      for (dim_t j = 0; j < jacobian_.cols; ++j) {
-        rest(row, j) = -trial(row, j) * jacobian_(j, j);
-        for (dim_t i = 0; i < jacobian_.rows; ++i) rest(row, j) += trial(row, i) * jacobian_(i, j);
-      }
-    }
-  }
-
- private:
-  void add_own_path(StepRows rows, MatrixF g) {
     if (rows.t == 0) return;
     for (dim_t b = rows.begin; b < rows.begin + rows.count; ++b) {
       for (dim_t j = 0; j < g.cols; ++j) {
@@ -88,6 +65,33 @@ class RecordingCell final : public BackwardAccess {
       }
     }
   }
+  void begin_trials(dim_t slots) override {
+    trial = Grid<float>(slots * kSpanRows, jacobian_.rows);
+  }
+  void own_path_trial(const StepSpan& span, const SpanStep& step, OwnPath /*path*/, ConstMatrixF g,
+                      MatrixF g_previous) override {
+    EXPECT_EQ(g_previous.empty(), step.rows.t == 0);
+    for (dim_t i = 0; i < step.rows.count; ++i) {
+      const dim_t row = layout_.offset(step.rows.t) + step.rows.begin + i;
+      EXPECT_EQ(visits[static_cast<std::size_t>(row)], 0) << "after its local backward";
+      for (dim_t j = 0; j < g.cols; ++j) {
+        trial(span.slot * kSpanRows + step.at + i, j) = g(i, j);
+        if (step.rows.t > 0) g_previous(i, j) += g(i, j) * jacobian_(j, j);
+      }
+    }
+  }
+  void rest_product(const StepSpan& span, OwnPath /*path*/, MatrixF rest) override {
+    EXPECT_EQ(rest.rows, span.rows);
+    for (dim_t row = 0; row < span.rows; ++row) {
+      const dim_t from = span.slot * kSpanRows + row;
+      for (dim_t j = 0; j < jacobian_.cols; ++j) {
+        rest(row, j) = -trial(from, j) * jacobian_(j, j);
+        for (dim_t i = 0; i < jacobian_.rows; ++i) rest(row, j) += trial(from, i) * jacobian_(i, j);
+      }
+    }
+  }
+
+ private:
   void record(dim_t row, ConstMatrixF g) {
     for (dim_t j = 0; j < g.cols; ++j) seen(row, j) = g(row, j);
     ++visits[static_cast<std::size_t>(row)];
@@ -100,7 +104,7 @@ class RecordingCell final : public BackwardAccess {
   Grid<float> seen;         ///< g of each row, at the time of its local backward
   std::vector<int> visits;  ///< local backwards of each row
   int finished = 0;
-  Grid<float> trial;  ///< g of the trial
+  Grid<float> trial;  ///< g of the spans on trial, slot after slot
 };
 
 inline constexpr dim_t kState = 13;
