@@ -186,13 +186,19 @@ Cell::BackwardRows Cell::step_rows(const PackedLayout& layout, StepRows rows, Ce
   return back;
 }
 
+// Of the candidate alone, in the first D columns.
+MatrixF Cell::trial_d(dim_t begin, dim_t count, RestPath path, CellTape& tape) const {
+  const MatrixF d = tape.work->trial_d.view().middle_rows(begin, count);
+  return path == RestPath::all ? d : d.middle_cols(0, shape_.hidden);
+}
+
 Cell::BackwardRows Cell::trial_rows(const PackedLayout& layout, const StepSpan& span,
-                                    const SpanStep& step, CellTape& tape) const {
+                                    const SpanStep& step, RestPath path, CellTape& tape) const {
   const dim_t n = step.rows.count;
   const dim_t at = span.slot * kSpanRows + step.at;
   const dim_t begin = layout.offset(step.rows.t) + step.rows.begin;
   BackwardRows rows = backward_rows(layout, begin, n, tape);
-  rows.d = tape.work->trial_d.view().middle_rows(at, n);
+  rows.d = trial_d(at, n, path, tape);
   rows.d_extra = tape.work->trial_d_extra.view().middle_rows(at, n);
   return rows;
 }
@@ -227,14 +233,11 @@ void Cell::backward_step(const PackedLayout& layout, StepRows rows, CellTape& ta
   if (rows.t > 0) add_recurrent_product(back, operand);
 }
 
-void Cell::follow_own_path(OwnPath path, const BackwardRows& rows) const {
-  backward_gates(rows);
-  if (!rows.g_previous.empty() && takes_diagonal(path)) add_own_product(1.0F, rows);
-}
-
 void Cell::own_path_step(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
                          MatrixF g) const {
-  follow_own_path(path, step_rows(layout, rows, tape, g));
+  const BackwardRows back = step_rows(layout, rows, tape, g);
+  backward_gates(back);
+  if (rows.t > 0 && takes_diagonal(path)) add_own_product(1.0F, back);
 }
 
 void Cell::begin_trials(dim_t slots, CellTape& tape) const {
@@ -244,36 +247,49 @@ void Cell::begin_trials(dim_t slots, CellTape& tape) const {
 }
 
 void Cell::own_path_trial(const PackedLayout& layout, const StepSpan& span, const SpanStep& step,
-                          OwnPath path, ConstMatrixF g, MatrixF g_previous, CellTape& tape) const {
-  BackwardRows rows = trial_rows(layout, span, step, tape);
+                          RestPath path, ConstMatrixF g, MatrixF g_previous, CellTape& tape) const {
+  BackwardRows rows = trial_rows(layout, span, step, path, tape);
   rows.g = g;
   rows.g_previous = g_previous;
-  follow_own_path(path, rows);
+  if (path == RestPath::all) {
+    backward_gates(rows);
+  } else {
+    backward_candidate(rows);
+  }
+  if (step.rows.t > 0 && takes_diagonal(OwnPath::gates)) add_own_product(1.0F, rows);
 }
 
-// All that backward_gates has not sent back yet, less what went the own path.
-void Cell::rest_product(const PackedLayout& layout, const StepSpan& span, OwnPath path,
+// All that the trial has not sent back yet, less what went the own path.
+void Cell::rest_product(const PackedLayout& layout, const StepSpan& span, RestPath path,
                         CellTape& tape, MatrixF rest) const {
   OperandScratch& operand = tape.work->operands[static_cast<std::size_t>(span.slot)];
+  const dim_t begin = span.slot * kSpanRows;
   BackwardRows all;  // of the span: their gates do not lie one after another, their d does
-  all.d = tape.work->trial_d.view().middle_rows(span.slot * kSpanRows, span.rows);
-  all.d_extra = tape.work->trial_d_extra.view().middle_rows(span.slot * kSpanRows, span.rows);
+  all.d = trial_d(begin, span.rows, path, tape);
+  all.d_extra = tape.work->trial_d_extra.view().middle_rows(begin, span.rows);
   all.g_previous = rest;
   const auto for_each_step = [&](auto&& body) {
     walk_span(layout, span, [&](const SpanStep& step) {
-      BackwardRows rows = trial_rows(layout, span, step, tape);
+      BackwardRows rows = trial_rows(layout, span, step, path, tape);
       rows.g_previous = rest.middle_rows(step.at, step.rows.count);
       body(rows);
     });
   };
 
   zero_rows(rest);
-  if (finishes_by_product()) {
-    finishing_product(all.d, operand, all.d_extra);
-    for_each_step([&](const BackwardRows& rows) { finish_gates(rows); });
+  if (path == RestPath::all) {
+    if (finishes_by_product()) {
+      finishing_product(all.d, operand, all.d_extra);
+      for_each_step([&](const BackwardRows& rows) { finish_gates(rows); });
+    }
+    add_recurrent_product(all, operand);
+  } else {
+    add_candidate_product(all, operand);
+    if (scales_candidate_product()) {
+      for_each_step([&](const BackwardRows& rows) { scale_candidate_product(rows); });
+    }
   }
-  add_recurrent_product(all, operand);
-  if (takes_diagonal(path)) {
+  if (takes_diagonal(OwnPath::gates)) {
     for_each_step([&](const BackwardRows& rows) { add_own_product(-1.0F, rows); });
   }
 }

@@ -140,13 +140,14 @@ class Cell {
 
   /// Memory for spans in `slots` slots.
   void begin_trials(dim_t slots, CellTape& tape) const;
-  /// g_{t-1} += g_t D_t as own_path_step, but the tape's gates stay as they are. g [n, S]: g_t;
-  /// g_previous [n, S]: accumulated into, or empty where t = 0.
+  /// g_{t-1} += g_t D_t as own_path_step by OwnPath::gates, but the tape's gates stay as they are.
+  /// g [n, S]: g_t; g_previous [n, S]: accumulated into, or empty where t = 0. `path`: which
+  /// rest_product is to follow.
   void own_path_trial(const PackedLayout& layout, const StepSpan& span, const SpanStep& step,
-                      OwnPath path, ConstMatrixF g, MatrixF g_previous, CellTape& tape) const;
-  /// rest [rows of the span, S] overwritten: g_t (J_t - D_t), with the g of the trials, by matrix
+                      RestPath path, ConstMatrixF g, MatrixF g_previous, CellTape& tape) const;
+  /// rest [rows of the span, S] overwritten: g_t R_t (RestPath), with the g of the trials, by matrix
   /// products over all of the span's rows at once.
-  void rest_product(const PackedLayout& layout, const StepSpan& span, OwnPath path, CellTape& tape,
+  void rest_product(const PackedLayout& layout, const StepSpan& span, RestPath path, CellTape& tape,
                     MatrixF rest) const;
 
   /// dx [N, I] overwritten, may be x itself; gradients accumulated.
@@ -170,7 +171,8 @@ class Cell {
     ConstMatrixF state;     ///< [n, S] in: s_t
     ConstMatrixF gates;     ///< [n, K D] in
     ConstMatrixF extra;     ///< [n, E] in
-    MatrixF d;              ///< [n, K D] out: d; the same memory as `gates`, but on trial
+    MatrixF d;              ///< [n, K D] out: d; the same memory as `gates`, but on trial.
+                            ///< [n, D] for the hooks of the candidate alone
     MatrixF d_extra;        ///< [n, E] out (see gru.h)
     MatrixF g_previous;     ///< [n, S] accumulated into; empty where nobody asks for it
   };
@@ -207,6 +209,14 @@ class Cell {
   virtual void finish_gates(const BackwardRows& /*rows*/) const {}
   /// g_{t-1} += d U: the way back through the pre-activations.
   virtual void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const = 0;
+
+  // The same for RestPath::candidate: as backward_gates, but d [n, D] of the product by the
+  // candidate's block of U alone; that product; and what is elementwise behind it.
+  virtual void backward_candidate(const BackwardRows& rows) const = 0;
+  virtual void add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const = 0;
+  virtual bool scales_candidate_product() const { return false; }
+  virtual void scale_candidate_product(const BackwardRows& /*rows*/) const {}
+
   /// g_{t-1} += sign (what backward_gates' d sends back through recurrent_diagonal() alone).
   virtual void add_own_product(float sign, const BackwardRows& rows) const = 0;
   /// dU and db_hh; work.bias_sums [K D] holds the column sums of d.
@@ -223,8 +233,8 @@ class Cell {
                          MatrixF g) const;
   /// The rows of a span's step, with d in the span's slot.
   BackwardRows trial_rows(const PackedLayout& layout, const StepSpan& span, const SpanStep& step,
-                          CellTape& tape) const;
-  void follow_own_path(OwnPath path, const BackwardRows& rows) const;
+                          RestPath path, CellTape& tape) const;
+  MatrixF trial_d(dim_t begin, dim_t count, RestPath path, CellTape& tape) const;
   bool replaces_extra() const { return shape_.d_extra < shape_.extra; }
   bool takes_diagonal(OwnPath path) const { return path == OwnPath::diagonal || !has_gate_path(); }
 

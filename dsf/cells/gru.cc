@@ -52,6 +52,16 @@ void GruResetAfterCell::add_recurrent_product(const BackwardRows& rows,
   gemm(operand(rows.d_extra, precision()), backward_n_, Into::accumulate, rows.g_previous);
 }
 
+void GruResetAfterCell::backward_candidate(const BackwardRows& rows) const {
+  gru_after_candidate_backward(rows.g, rows.gates, rows.d, rows.g_previous);
+}
+
+// g_{t-1} += (r d_n) U_n
+void GruResetAfterCell::add_candidate_product(const BackwardRows& rows,
+                                              OperandScratch& operand) const {
+  gemm(operand(rows.d, precision()), backward_n_, Into::accumulate, rows.g_previous);
+}
+
 // g_{t-1} += d_r u_r + d_z u_z + r d_n u_n
 void GruResetAfterCell::add_own_product(float sign, const BackwardRows& rows) const {
   const float* u = recurrent_diagonal();
@@ -112,6 +122,20 @@ void GruResetBeforeCell::finish_gates(const BackwardRows& rows) const {
 void GruResetBeforeCell::add_recurrent_product(const BackwardRows& rows,
                                                OperandScratch& operand) const {
   gemm(operand(rz_of(rows.d), precision()), backward_rz_, Into::accumulate, rows.g_previous);
+}
+
+void GruResetBeforeCell::backward_candidate(const BackwardRows& rows) const {
+  gru_before_candidate_backward(rows.g, rows.gates, rows.d, rows.g_previous);
+}
+
+// d(r h_{t-1}) = d_n U_n, in g_{t-1}'s place
+void GruResetBeforeCell::add_candidate_product(const BackwardRows& rows,
+                                               OperandScratch& operand) const {
+  gemm(operand(rows.d, precision()), backward_n_, Into::accumulate, rows.g_previous);
+}
+
+void GruResetBeforeCell::scale_candidate_product(const BackwardRows& rows) const {
+  gru_scale_by_reset(rows.gates, rows.g_previous);
 }
 
 // The unit's own reset gate, own candidate and update gate.

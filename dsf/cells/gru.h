@@ -42,6 +42,8 @@ class GruResetAfterCell final : public GruCell {
   void forward_step(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
+  void backward_candidate(const BackwardRows& rows) const override;
+  void add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const override;
@@ -63,6 +65,10 @@ class GruResetBeforeCell final : public GruCell {
   void finishing_product(ConstMatrixF d, OperandScratch& operand, MatrixF d_extra) const override;
   void finish_gates(const BackwardRows& rows) const override;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
+  void backward_candidate(const BackwardRows& rows) const override;
+  void add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const override;
+  bool scales_candidate_product() const override { return true; }
+  void scale_candidate_product(const BackwardRows& rows) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const override;

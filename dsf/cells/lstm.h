@@ -14,6 +14,8 @@ class LstmCell final : public SingleProductCell {
  private:
   void forward_gates(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
+  void backward_candidate(const BackwardRows& rows) const override;
+  dim_t candidate() const override { return lstm_gate::candidate; }
 };
 
 }  // namespace dsf

@@ -15,4 +15,11 @@ namespace dsf {
 ///             paths out of a unit and back within one step are left out.
 enum class OwnPath { gates, diagonal };
 
+/// The rest of J_t beside OwnPath::gates, which needs a matrix product: J_t = D_t + R_t.
+///
+///   all        all of R_t
+///   candidate  R_t with the gates held at their values: only the candidate (gru: n, lstm: m; the
+///              rnn has nothing else) still depends on h_{t-1}, so one block of U in K is left
+enum class RestPath { all, candidate };
+
 }  // namespace dsf

@@ -13,6 +13,8 @@ class RnnCell final : public SingleProductCell {
   bool has_gate_path() const override { return false; }
   void forward_gates(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
+  void backward_candidate(const BackwardRows& rows) const override { backward_gates(rows); }
+  dim_t candidate() const override { return 0; }
 };
 
 }  // namespace dsf

@@ -15,15 +15,19 @@ class SingleProductCell : public Cell {
   void pack_recurrent(bool state_product) final;
   void forward_step(const ForwardRows& rows) const final;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const final;
+  void add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const final;
   void add_own_product(float sign, const BackwardRows& rows) const final;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const final;
 
   /// The rest of a forward step, when rows.recurrent holds U h_{t-1}.
   virtual void forward_gates(const ForwardRows& rows) const = 0;
+  /// Which of the K blocks of U is the candidate's.
+  virtual dim_t candidate() const = 0;
 
   PackedWeights recurrent_forward_;   // U^T [D, K D]
   PackedWeights recurrent_backward_;  // U [K D, D]
+  PackedWeights candidate_backward_;  // the candidate's block of U [D, D], where K > 1
 };
 
 }  // namespace dsf

@@ -11,9 +11,13 @@ namespace {
 
 using Settings = std::vector<std::string>;
 
-const Settings kMethods = {"bptt",      "ft",         "dsf",        "fitted",
-                           "adaptive",  "learned",    "gated",      "gated:diagonal",
-                           "gated:dsf", "iterated:1", "iterated:2", "iterated:dsf:1"};
+const Settings kMethods = {"bptt",        "ft",
+                           "dsf",         "fitted",
+                           "adaptive",    "learned",
+                           "gated",       "gated:diagonal",
+                           "gated:dsf",   "iterated:1",
+                           "iterated:2",  "iterated:dsf:1",
+                           "candidate:1", "candidate:dsf:1"};
 // Fixed matrices, which the cell has no part in: at full scale, on the models that train quickest.
 const Settings kFixedMatrices = {"pairs", "blocks:16", "lowrank:4", "dense", "orthogonal"};
 const Settings kCells = {"gru", "lstm", "rnn"};

@@ -63,13 +63,14 @@ class BackwardAccess {
 
   /// Memory for spans in `slots` slots; once, outside of tasks.
   virtual void begin_trials(dim_t slots) = 0;
-  /// g_previous += g D_t, as own_path_step, but on trial: it counts as no local backward. g [n, S]:
-  /// g_t of the step's rows; g_previous [n, S]: theirs at t - 1, empty where t = 0.
-  virtual void own_path_trial(const StepSpan& span, const SpanStep& step, OwnPath path,
+  /// g_previous += g D_t, as own_path_step by OwnPath::gates, but on trial: it counts as no local
+  /// backward. g [n, S]: g_t of the step's rows; g_previous [n, S]: theirs at t - 1, empty where
+  /// t = 0. `path`: which rest_product is to follow.
+  virtual void own_path_trial(const StepSpan& span, const SpanStep& step, RestPath path,
                               ConstMatrixF g, MatrixF g_previous) = 0;
-  /// rest [rows of the span, S] overwritten: g_t (J_t - D_t), for the g of the trials, by matrix
-  /// products over all of the span's rows at once.
-  virtual void rest_product(const StepSpan& span, OwnPath path, MatrixF rest) = 0;
+  /// rest [rows of the span, S] overwritten: g_t R_t (dsf/cells/own_path.h), for the g of the
+  /// trials, by matrix products over all of the span's rows at once.
+  virtual void rest_product(const StepSpan& span, RestPath path, MatrixF rest) = 0;
 };
 
 /// Memory of a feedback's run, kept from step to step. Owned by the caller.

@@ -10,7 +10,7 @@ namespace dsf {
 /// How gradients go back in time.
 struct FeedbackConfig {
   std::string method = "dsf";  ///< a name of feedback_methods() (feedback_method.h)
-  /// Of the diagonal of dsf, gated:dsf, iterated:dsf:K and learned: uniform (from the seed) |
+  /// Of the diagonal of dsf, all with dsf in their name, and learned: uniform (from the seed) |
   /// linspace | constant.
   std::string init = "uniform";
   /// [low, high] of the diagonal; constant takes the mean of the two.

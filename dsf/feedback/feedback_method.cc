@@ -14,7 +14,7 @@
 namespace dsf {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FeedbackKind>, 16> kMethods = {
+constexpr std::array<std::pair<std::string_view, FeedbackKind>, 18> kMethods = {
     {{"bptt", FeedbackKind::bptt},
      {"ft", FeedbackKind::ft},
      {"dsf", FeedbackKind::dsf},
@@ -23,6 +23,8 @@ constexpr std::array<std::pair<std::string_view, FeedbackKind>, 16> kMethods = {
      {"gated:dsf", FeedbackKind::gated_dsf},
      {"iterated:K", FeedbackKind::iterated},
      {"iterated:dsf:K", FeedbackKind::iterated_dsf},
+     {"candidate:K", FeedbackKind::candidate},
+     {"candidate:dsf:K", FeedbackKind::candidate_dsf},
      {"fitted", FeedbackKind::fitted},
      {"adaptive", FeedbackKind::adaptive},
      {"learned", FeedbackKind::learned},

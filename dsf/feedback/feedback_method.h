@@ -19,6 +19,8 @@ enum class FeedbackKind {
   gated_dsf,
   iterated,
   iterated_dsf,
+  candidate,
+  candidate_dsf,
   fitted,
   adaptive,
   learned,
@@ -31,7 +33,7 @@ enum class FeedbackKind {
 
 struct FeedbackMethod {
   FeedbackKind kind = FeedbackKind::dsf;
-  dim_t number = 0;  ///< K of iterated:K, iterated:dsf:K, blocks:K, lowrank:K
+  dim_t number = 0;  ///< K of iterated:K, candidate:K, blocks:K, lowrank:K and so on
 };
 
 /// Every name; ":K" stands for a whole number in place of K.

@@ -19,14 +19,18 @@ namespace dsf {
 /// is one elementwise walk and one matrix product over all its rows (the GRU: two, its U in two
 /// blocks), whatever the batch.
 ///
+/// With RestPath::candidate R is the part of it that leaves the gates at their values: a third of the
+/// product for the GRU, a quarter for the LSTM. Then k >= T - 1 is BPTT of a cell whose gates do not
+/// depend on h_{t-1}.
+///
 /// With numbers `a` the first guess holds more: g^(0) = scan of D + a (1 - D), which is `gated:dsf`.
 /// What a correction then sends from unit to unit comes from further ahead in time than the gates
-/// alone would let it. k >= T - 1 is still BPTT.
+/// alone would let it. Where the corrections end stays the same.
 class IteratedFeedback final : public Feedback {
  public:
   /// `a`: S numbers in [0, 1], or none.
-  explicit IteratedFeedback(dim_t corrections, Buffer<float> a = {})
-      : corrections_(corrections), a_(std::move(a)) {}
+  IteratedFeedback(dim_t corrections, RestPath path, Buffer<float> a = {})
+      : corrections_(corrections), path_(path), a_(std::move(a)) {}
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
@@ -37,6 +41,7 @@ class IteratedFeedback final : public Feedback {
 
  private:
   dim_t corrections_;
+  RestPath path_;
   Buffer<float> a_;
 };
 

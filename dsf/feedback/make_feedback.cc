@@ -105,6 +105,13 @@ std::unique_ptr<FixedMatrix> fixed_matrix(const FeedbackConfig& config,
   return std::make_unique<LowRankMatrix>(state_size, method.number, range.first, range.second, rng);
 }
 
+// `a`: of the first guess, or none.
+std::unique_ptr<Feedback> corrected_gates(dim_t corrections, RestPath path, Buffer<float> a = {}) {
+  if (corrections > 0) return std::make_unique<IteratedFeedback>(corrections, path, std::move(a));
+  if (a.empty()) return std::make_unique<GatedFeedback>(OwnPath::gates);
+  return std::make_unique<GatedDsfFeedback>(std::move(a));
+}
+
 }  // namespace
 
 std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t state_size,
@@ -127,17 +134,17 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
       return std::make_unique<GatedFeedback>(OwnPath::gates);
     case FeedbackKind::gated_diagonal:
       return std::make_unique<GatedFeedback>(OwnPath::diagonal);
-    case FeedbackKind::gated_dsf:
-      return std::make_unique<GatedDsfFeedback>(
-          initial_diagonal(init, range, state_size, Rng(seed, purpose)));
     case FeedbackKind::iterated:
-      if (method.number == 0) return std::make_unique<GatedFeedback>(OwnPath::gates);
-      return std::make_unique<IteratedFeedback>(method.number);
-    case FeedbackKind::iterated_dsf: {
-      Buffer<float> a = initial_diagonal(init, range, state_size, Rng(seed, purpose));
-      if (method.number == 0) return std::make_unique<GatedDsfFeedback>(std::move(a));
-      return std::make_unique<IteratedFeedback>(method.number, std::move(a));
-    }
+      return corrected_gates(method.number, RestPath::all);
+    case FeedbackKind::candidate:
+      return corrected_gates(method.number, RestPath::candidate);
+    case FeedbackKind::gated_dsf:  // no correction
+    case FeedbackKind::iterated_dsf:
+      return corrected_gates(method.number, RestPath::all,
+                             initial_diagonal(init, range, state_size, Rng(seed, purpose)));
+    case FeedbackKind::candidate_dsf:
+      return corrected_gates(method.number, RestPath::candidate,
+                             initial_diagonal(init, range, state_size, Rng(seed, purpose)));
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
       return std::make_unique<FittedFeedback>(state_size, form, schedule);

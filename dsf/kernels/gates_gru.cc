@@ -25,6 +25,13 @@ HWY_INLINE V new_state(V z, V n, V h_previous) {
   return hn::MulAdd(z, hn::Sub(h_previous, n), n);
 }
 
+// d_n = g (1 - z) (1 - n^2)
+template <class Tag>
+HWY_INLINE hn::Vec<Tag> candidate_gradient(Tag d, hn::Vec<Tag> g, hn::Vec<Tag> z, hn::Vec<Tag> n) {
+  const auto dn = hn::Mul(g, hn::Sub(hn::Set(d, 1.0F), z));
+  return hn::Mul(dn, tanh_slope(d, n));
+}
+
 // What both variants' backward passes share: stores d_z, adds g z to g_{t-1} where it is wanted,
 // returns d_n.
 template <class Tag>
@@ -39,8 +46,7 @@ HWY_INLINE hn::Vec<Tag> backward_of_state(Tag d, const float* g_place, const flo
   if (g_previous != nullptr) {
     hn::StoreU(hn::MulAdd(g, z, hn::LoadU(d, g_previous)), d, g_previous);
   }
-  const auto dn = hn::Mul(g, hn::Sub(hn::Set(d, 1.0F), z));
-  return hn::Mul(dn, tanh_slope(d, n));
+  return candidate_gradient(d, g, z, n);
 }
 
 // The place of column j in a row that may not be wanted at all.
@@ -205,6 +211,49 @@ void before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, Cons
   }
 }
 
+// d_n of both variants with the gates held, times r where `reset_after`.
+template <bool reset_after>
+HWY_INLINE void candidate_backward(ConstMatrixF g, ConstMatrixF gates, MatrixF d_out,
+                                   MatrixF g_previous) {
+  const dim_t D = d_out.cols;
+  for (dim_t i = 0; i < d_out.rows; ++i) {
+    const float* g_row = g.row(i);
+    const float* gate = gates.row(i);
+    float* out = d_out.row(i);
+    float* g_before = row_or_null(g_previous, i);
+    for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
+      const auto g_here = hn::LoadU(d, g_row + j);
+      const auto z = hn::LoadU(d, gate + gru_gate::update * D + j);
+      const auto n = hn::LoadU(d, gate + gru_gate::candidate * D + j);
+      auto d_n = candidate_gradient(d, g_here, z, n);
+      if constexpr (reset_after) d_n = hn::Mul(d_n, hn::LoadU(d, gate + gru_gate::reset * D + j));
+      hn::StoreU(d_n, d, out + j);
+      if (g_before != nullptr) {
+        hn::StoreU(hn::MulAdd(g_here, z, hn::LoadU(d, g_before + j)), d, g_before + j);
+      }
+    });
+  }
+}
+
+void after_candidate_backward(ConstMatrixF g, ConstMatrixF gates, MatrixF d, MatrixF g_previous) {
+  candidate_backward<true>(g, gates, d, g_previous);
+}
+
+void before_candidate_backward(ConstMatrixF g, ConstMatrixF gates, MatrixF d, MatrixF g_previous) {
+  candidate_backward<false>(g, gates, d, g_previous);
+}
+
+void scale_by_reset(ConstMatrixF gates, MatrixF m) {
+  const dim_t D = m.cols;
+  for (dim_t i = 0; i < m.rows; ++i) {
+    const float* r = gates.row(i) + gru_gate::reset * D;
+    float* out = m.row(i);
+    for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
+      hn::StoreU(hn::Mul(hn::LoadU(d, out + j), hn::LoadU(d, r + j)), d, out + j);
+    });
+  }
+}
+
 }  // namespace dsf::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -217,6 +266,9 @@ HWY_EXPORT(before_forward_state);
 HWY_EXPORT(before_backward);
 HWY_EXPORT(before_backward_reset);
 HWY_EXPORT(before_own_product);
+HWY_EXPORT(after_candidate_backward);
+HWY_EXPORT(before_candidate_backward);
+HWY_EXPORT(scale_by_reset);
 
 void gru_after_forward(ConstMatrixF recurrent, ConstMatrixF h_previous, const float* b_ih,
                        const float* b_hh, MatrixF gates, MatrixF recurrent_n, MatrixF h) {
@@ -253,6 +305,20 @@ void gru_before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, 
 void add_gru_before_own_product(float sign, ConstMatrixF h_previous, ConstMatrixF gates,
                                 ConstMatrixF d, const float* u, MatrixF g_previous) {
   HWY_DYNAMIC_DISPATCH(before_own_product)(sign, h_previous, gates, d, u, g_previous);
+}
+
+void gru_after_candidate_backward(ConstMatrixF g, ConstMatrixF gates, MatrixF d,
+                                  MatrixF g_previous) {
+  HWY_DYNAMIC_DISPATCH(after_candidate_backward)(g, gates, d, g_previous);
+}
+
+void gru_before_candidate_backward(ConstMatrixF g, ConstMatrixF gates, MatrixF d,
+                                   MatrixF g_previous) {
+  HWY_DYNAMIC_DISPATCH(before_candidate_backward)(g, gates, d, g_previous);
+}
+
+void gru_scale_by_reset(ConstMatrixF gates, MatrixF m) {
+  HWY_DYNAMIC_DISPATCH(scale_by_reset)(gates, m);
 }
 
 }  // namespace dsf

@@ -42,6 +42,12 @@ void gru_after_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF ga
                         ConstMatrixF recurrent_n, MatrixF d, MatrixF d_recurrent_n,
                         MatrixF g_previous);
 
+/// The same with the gates held at their values, for the gradient of recurrent_n alone:
+///   d = r d_n,   g_{t-1} += g z
+/// g, gates, g_previous as above; d overwritten
+void gru_after_candidate_backward(ConstMatrixF g, ConstMatrixF gates, MatrixF d,
+                                  MatrixF g_previous);
+
 // --- reset before -------------------------------------------------------------------------------
 
 /// The gates that come before the candidate's product.
@@ -74,6 +80,15 @@ void gru_before_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF g
 /// g_previous             accumulated into; an empty view: not wanted
 void gru_before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, ConstMatrixF gates,
                                MatrixF d, MatrixF g_previous);
+
+/// With the gates held at their values:  d = d_n,   g_{t-1} += g z,   and behind the product
+/// d_n U_n,   d(h_{t-1}) = d(r h_{t-1}) r.
+/// g, gates, g_previous as above; d overwritten
+void gru_before_candidate_backward(ConstMatrixF g, ConstMatrixF gates, MatrixF d,
+                                   MatrixF g_previous);
+/// gates  in: r in the reset gate's columns
+/// m      multiplied by it
+void gru_scale_by_reset(ConstMatrixF gates, MatrixF m);
 
 /// What a unit sends back to itself through its own recurrent weights u = [u_r, u_z, u_n] [3D], the
 /// diagonals of U_r, U_z and U_n:

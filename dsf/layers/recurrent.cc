@@ -31,11 +31,11 @@ class CellAccess final : public BackwardAccess {
     cell_.own_path_step(layout_, rows, path, tape_, g);
   }
   void begin_trials(dim_t slots) override { cell_.begin_trials(slots, tape_); }
-  void own_path_trial(const StepSpan& span, const SpanStep& step, OwnPath path, ConstMatrixF g,
+  void own_path_trial(const StepSpan& span, const SpanStep& step, RestPath path, ConstMatrixF g,
                       MatrixF g_previous) override {
     cell_.own_path_trial(layout_, span, step, path, g, g_previous, tape_);
   }
-  void rest_product(const StepSpan& span, OwnPath path, MatrixF rest) override {
+  void rest_product(const StepSpan& span, RestPath path, MatrixF rest) override {
     cell_.rest_product(layout_, span, path, tape_, rest);
   }
 

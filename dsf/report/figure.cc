@@ -27,7 +27,7 @@ struct MethodStyle {
 
 // Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
 // a colour: all but the first are dashed, each with a mark of its own.
-constexpr std::array<MethodStyle, 15> kStyles = {{
+constexpr std::array<MethodStyle, 17> kStyles = {{
     {"bptt", "#000000", 1, 7},
     {"dsf", "#0072B2", 1, 7},
     {"ft", "#D55E00", 1, 7},
@@ -40,6 +40,8 @@ constexpr std::array<MethodStyle, 15> kStyles = {{
     {"iterated:1", "#E69F00", 1, 13},
     {"iterated:2", "#E69F00", 2, 12},
     {"iterated:dsf:1", "#E69F00", 4, 10},
+    {"candidate:1", "#999999", 1, 13},
+    {"candidate:dsf:1", "#999999", 4, 10},
     {"dsf:serial", "#0072B2", 2, 6},
     {"dsf:blocked", "#56B4E9", 1, 5},
     {"dsf:fft", "#56B4E9", 2, 4},

@@ -82,9 +82,9 @@ std::vector<Field> make_fields() {
       {"feedback", "method", DSF_AT(feedback.method), kAny, all_feedbacks(), fixed,
        "how gradients go back in time"},
       {"feedback", "init", DSF_AT(feedback.init), kAny, {"uniform", "linspace", "constant"}, fixed,
-       "dsf, gated:dsf, iterated:dsf:K, learned: how the diagonal is chosen at the start"},
+       "dsf and all with dsf in their name, learned: how the diagonal is chosen at the start"},
       {"feedback", "range", DSF_AT(feedback.range), kUnit, {}, fixed,
-       "dsf, gated:dsf, iterated:dsf:K, learned, blocks, lowrank, orthogonal: [low, high] of the "
+       "dsf and all with dsf in their name, learned, blocks, lowrank, orthogonal: [low, high] of the "
        "numbers drawn"},
       {"feedback", "scan", DSF_AT(feedback.scan), kAny,
        {"auto", "fused", "serial", "blocked", "fft"}, fixed,

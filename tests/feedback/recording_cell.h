@@ -68,7 +68,7 @@ class RecordingCell final : public BackwardAccess {
   void begin_trials(dim_t slots) override {
     trial = Grid<float>(slots * kSpanRows, jacobian_.rows);
   }
-  void own_path_trial(const StepSpan& span, const SpanStep& step, OwnPath /*path*/, ConstMatrixF g,
+  void own_path_trial(const StepSpan& span, const SpanStep& step, RestPath /*path*/, ConstMatrixF g,
                       MatrixF g_previous) override {
     EXPECT_EQ(g_previous.empty(), step.rows.t == 0);
     for (dim_t i = 0; i < step.rows.count; ++i) {
@@ -80,7 +80,7 @@ class RecordingCell final : public BackwardAccess {
       }
     }
   }
-  void rest_product(const StepSpan& span, OwnPath /*path*/, MatrixF rest) override {
+  void rest_product(const StepSpan& span, RestPath /*path*/, MatrixF rest) override {
     EXPECT_EQ(rest.rows, span.rows);
     for (dim_t row = 0; row < span.rows; ++row) {
       const dim_t from = span.slot * kSpanRows + row;

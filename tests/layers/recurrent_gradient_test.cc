@@ -165,6 +165,11 @@ TEST_P(RecurrentGradient, CorrectionsEqualTheSlowReference) {
                    reference::stack_backward_iterated(s, k), kFloatTolerance);
       expect_close(testing::run_fast(s, feedback_of("iterated:dsf:" + std::to_string(k))),
                    reference::stack_backward_iterated_dsf(s, k), kFloatTolerance);
+      expect_close(testing::run_fast(s, feedback_of("candidate:" + std::to_string(k))),
+                   reference::stack_backward_iterated(s, k, RestPath::candidate), kFloatTolerance);
+      expect_close(testing::run_fast(s, feedback_of("candidate:dsf:" + std::to_string(k))),
+                   reference::stack_backward_iterated_dsf(s, k, RestPath::candidate),
+                   kFloatTolerance);
     }
   }
 }
@@ -184,12 +189,30 @@ TEST_P(RecurrentGradient, EnoughCorrectionsAreBptt) {
   }
 }
 
+// Where the gates do not look at h_{t-1}, the candidate is all there is.
+TEST_P(RecurrentGradient, EnoughCorrectionsThroughTheCandidateAreBpttOfGatesWithoutRecurrence) {
+  Stack s = stack(9, PackedLayout({9, 9, 4, 1}));
+  for (std::size_t l = 0; l < s.layers.size(); ++l) {
+    const dim_t D = s.layers[l].hidden;
+    const dim_t candidate = s.layers[l].kind == CellKind::rnn ? 0 : 2;
+    Grid<double>& U = s.parameters[l][1];
+    for (dim_t k = 0; k < U.rows; ++k) {
+      for (dim_t i = 0; i < D && k / D != candidate; ++i) U(k, i) = 0.0;
+    }
+  }
+  const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
+  expect_close(testing::run_fast(s, feedback_of("candidate:3")), bptt, kFloatTolerance);
+  expect_close(testing::run_fast(s, feedback_of("candidate:dsf:3")), bptt, kFloatTolerance);
+}
+
 TEST_P(RecurrentGradient, NoCorrectionIsGatedToTheBit) {
   const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
   EXPECT_EQ(testing::run_fast(s, feedback_of("iterated:0")).flat(),
             testing::run_fast(s, feedback_of("gated")).flat());
   EXPECT_EQ(testing::run_fast(s, feedback_of("iterated:dsf:0")).flat(),
             testing::run_fast(s, feedback_of("gated:dsf")).flat());
+  EXPECT_EQ(testing::run_fast(s, feedback_of("candidate:0")).flat(),
+            testing::run_fast(s, feedback_of("gated")).flat());
 }
 
 // The batches that a fitted diagonal is fitted on go back exactly.

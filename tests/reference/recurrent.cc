@@ -36,7 +36,7 @@ Parameters<double> random_parameters(const LayerSpec& spec, Rng& rng) {
 
 Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<double>& p,
                                      const std::vector<double>& x, const std::vector<double>& at,
-                                     bool keep_diagonal) {
+                                     Kept kept) {
   Parameters<double> frozen = p;
   const auto& [W, U, b_ih, b_hh] = p;
   const dim_t D = spec.hidden;
@@ -52,9 +52,10 @@ Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<dou
     }
   }
   for (dim_t k = 0; k < spec.gates() * D; ++k) {
-    const bool candidate = spec.kind == CellKind::gru && k >= 2 * D;
+    const bool candidate = k / D == (spec.kind == CellKind::rnn ? 0 : 2);
+    if (kept == Kept::candidate && candidate) continue;
     for (dim_t i = 0; i < D; ++i) {
-      if (keep_diagonal && k % D == i) continue;
+      if (kept == Kept::diagonal && k % D == i) continue;
       frozen[3](0, k) += U(k, i) * (candidate ? reset_h : at)[place(i)];
       frozen[1](k, i) = 0.0;
     }
@@ -86,8 +87,14 @@ struct Row {
   // g D, the own path alone
   std::vector<double> own_product(const Parameters<double>& p, const std::vector<double>& g,
                                   bool diagonal) const {
-    const bool keep = diagonal || spec.kind == CellKind::rnn;
-    return state_product(frozen_parameters(spec, p, x, before, keep), g);
+    const Kept kept = diagonal || spec.kind == CellKind::rnn ? Kept::diagonal : Kept::none;
+    return state_product(frozen_parameters(spec, p, x, before, kept), g);
+  }
+  // g J; by the candidate alone: with the gates held
+  std::vector<double> whole_product(const Parameters<double>& p, const std::vector<double>& g,
+                                    RestPath path) const {
+    if (path == RestPath::all) return state_product(p, g);
+    return state_product(frozen_parameters(spec, p, x, before, Kept::candidate), g);
   }
 };
 
@@ -167,7 +174,8 @@ LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p
 LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<double>& p,
                                        const PackedLayout& layout, const Grid<double>& x,
                                        const Grid<double>& initial, const Grid<double>& e,
-                                       dim_t corrections, const std::vector<double>& a) {
+                                       dim_t corrections, RestPath path,
+                                       const std::vector<double>& a) {
   const Grid<double> states = layer_forward(spec, p, layout, x, initial);
   Grid<double> source = e;
   Grid<double> g;
@@ -179,7 +187,7 @@ LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<d
         const std::vector<double> g_row = g.row(layout.offset(t) + b);
         const Row here = row_at(spec, layout, x, initial, states, t, b);
         std::vector<double> own = here.own_product(p, g_row, false);
-        std::vector<double> rest = here.state_product(p, g_row);
+        std::vector<double> rest = here.whole_product(p, g_row, path);
         for (std::size_t j = 0; j < rest.size(); ++j) rest[j] -= own[j];
         if (i == 0) hold_more(a, g_row, own);
         add_row(own, layout.offset(t - 1) + b, g);

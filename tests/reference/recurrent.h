@@ -122,12 +122,16 @@ Grid<T> layer_forward(const LayerSpec& spec, const Parameters<T>& p, const Packe
   return states;
 }
 
-/// J_t with the recurrent matrices U replaced by zero or by their diagonals, the values of the
+/// What is kept of the recurrent matrices: nothing, their diagonals, or the candidate's alone (the
+/// rnn has no other).
+enum class Kept { none, diagonal, candidate };
+
+/// J_t with the recurrent matrices U replaced by what is kept of them, U', the values of the
 /// gates staying what they are: f with U h written as  U' h + (U - U') h0,  h0 the value of h.
 /// `at` [S]: s_{t-1}. The values of f at it are the same as with p.
 Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<double>& p,
                                      const std::vector<double>& x, const std::vector<double>& at,
-                                     bool keep_diagonal);
+                                     Kept kept);
 
 /// gated: J replaced by its path around U (the rnn: by its diagonal); gated_diagonal: by the one
 /// with U's diagonals.
@@ -149,10 +153,12 @@ LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p
                               const std::vector<double>& a);
 
 /// iterated:k by its definition,  g^(0) = scan(e),  g^(i) = scan(e + g^(i-1) (J - D)), D of gated.
+/// candidate:k: the same with the J of Kept::candidate.
 /// a [S]: of iterated:dsf:k, whose g^(0) is gated_dsf's; all zero for iterated:k.
 LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<double>& p,
                                        const PackedLayout& layout, const Grid<double>& x,
                                        const Grid<double>& initial, const Grid<double>& e,
-                                       dim_t corrections, const std::vector<double>& a);
+                                       dim_t corrections, RestPath path,
+                                       const std::vector<double>& a);
 
 }  // namespace dsf::reference

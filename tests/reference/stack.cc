@@ -96,18 +96,18 @@ StackGradients stack_backward(const Stack& stack, Method method) {
   });
 }
 
-StackGradients stack_backward_iterated(const Stack& stack, dim_t corrections) {
+StackGradients stack_backward_iterated(const Stack& stack, dim_t corrections, RestPath path) {
   return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
     const std::vector<double> none(static_cast<std::size_t>(stack.layers[l].state()), 0.0);
     return layer_backward_iterated(stack.layers[l], stack.parameters[l], stack.layout, x,
-                                   stack.initial[l], e, corrections, none);
+                                   stack.initial[l], e, corrections, path, none);
   });
 }
 
-StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections) {
+StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections, RestPath path) {
   return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
     return layer_backward_iterated(stack.layers[l], stack.parameters[l], stack.layout, x,
-                                   stack.initial[l], e, corrections, stack.diagonals[l]);
+                                   stack.initial[l], e, corrections, path, stack.diagonals[l]);
   });
 }
 

@@ -58,9 +58,11 @@ struct StackGradients {
 
 /// Layer by layer from the top; inside a layer, gradients go back in time by `method`.
 StackGradients stack_backward(const Stack& stack, Method method);
-StackGradients stack_backward_iterated(const Stack& stack, dim_t corrections);
+StackGradients stack_backward_iterated(const Stack& stack, dim_t corrections,
+                                       RestPath path = RestPath::all);
 /// The same of iterated:dsf:k, by the stack's diagonals.
-StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections);
+StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections,
+                                           RestPath path = RestPath::all);
 
 /// The derivative of the loss by every parameter, one complex step each: no backward pass at all.
 std::vector<Parameters<double>> complex_step_gradient(const Stack& stack);
