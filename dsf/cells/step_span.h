@@ -38,11 +38,11 @@ void walk_span(const PackedLayout& layout, const StepSpan& span, Body&& body) {
   }
 }
 
-/// The span that ends at step `last`: as many steps as it has room for.
-inline StepSpan span_from(const PackedLayout& layout, dim_t last, dim_t begin, dim_t end,
-                          dim_t slot) {
+/// The span that ends at step `last`: as many steps as it has room for, down to `lowest`.
+inline StepSpan span_from(const PackedLayout& layout, dim_t last, dim_t lowest, dim_t begin,
+                          dim_t end, dim_t slot) {
   StepSpan span = {.first = last + 1, .last = last, .begin = begin, .end = end, .slot = slot};
-  while (span.first > 0) {
+  while (span.first > lowest) {
     const dim_t more = slice_at(layout, span.first - 1, begin, end).count;
     if (span.rows + more > kSpanRows) break;
     --span.first;
@@ -51,13 +51,16 @@ inline StepSpan span_from(const PackedLayout& layout, dim_t last, dim_t begin, d
   return span;
 }
 
-/// body(StepSpan) for every slice, from its last step down to t = 0; slices in parallel.
+/// body(StepSpan) for every slice, from its last step down to t = 0; slices in parallel. No span
+/// reaches across a multiple of `window` steps.
 /// `rows_per_slice`: at most kSpanRows.
 template <typename Body>
-void walk_spans_backward(const PackedLayout& layout, dim_t rows_per_slice, Body&& body) {
+void walk_spans_backward(const PackedLayout& layout, dim_t rows_per_slice, dim_t window,
+                         Body&& body) {
   for_each_slice(layout.batch(), rows_per_slice, [&](dim_t begin, dim_t end) {
     for (dim_t last = layout.length(begin) - 1; last >= 0;) {
-      const StepSpan span = span_from(layout, last, begin, end, begin / rows_per_slice);
+      const dim_t lowest = last - last % window;
+      const StepSpan span = span_from(layout, last, lowest, begin, end, begin / rows_per_slice);
       body(span);
       last = span.first - 1;
     }

@@ -17,7 +17,8 @@ const Settings kMethods = {"bptt",        "ft",
                            "gated",       "gated:diagonal",
                            "gated:dsf",   "iterated:1",
                            "iterated:2",  "iterated:dsf:1",
-                           "candidate:1", "candidate:dsf:1"};
+                           "candidate:1", "candidate:dsf:1",
+                           "windows:4",   "windows:candidate:4"};
 // Fixed matrices, which the cell has no part in: at full scale, on the models that train quickest.
 const Settings kFixedMatrices = {"pairs", "blocks:16", "lowrank:4", "dense", "orthogonal"};
 const Settings kCells = {"gru", "lstm", "rnn"};

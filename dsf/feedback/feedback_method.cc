@@ -14,7 +14,7 @@
 namespace dsf {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FeedbackKind>, 18> kMethods = {
+constexpr std::array<std::pair<std::string_view, FeedbackKind>, 20> kMethods = {
     {{"bptt", FeedbackKind::bptt},
      {"ft", FeedbackKind::ft},
      {"dsf", FeedbackKind::dsf},
@@ -25,6 +25,8 @@ constexpr std::array<std::pair<std::string_view, FeedbackKind>, 18> kMethods = {
      {"iterated:dsf:K", FeedbackKind::iterated_dsf},
      {"candidate:K", FeedbackKind::candidate},
      {"candidate:dsf:K", FeedbackKind::candidate_dsf},
+     {"windows:K", FeedbackKind::windows},
+     {"windows:candidate:K", FeedbackKind::windows_candidate},
      {"fitted", FeedbackKind::fitted},
      {"adaptive", FeedbackKind::adaptive},
      {"learned", FeedbackKind::learned},

@@ -21,6 +21,8 @@ enum class FeedbackKind {
   iterated_dsf,
   candidate,
   candidate_dsf,
+  windows,
+  windows_candidate,
   fitted,
   adaptive,
   learned,

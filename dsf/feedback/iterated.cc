@@ -19,34 +19,28 @@ void add_rows(ConstMatrixF from, MatrixF to) {
   for (dim_t i = 0; i < from.rows; ++i) add_row(from.row(i), from.cols, to.row(i));
 }
 
-/// Which equation is solved, and how.
-struct Iteration {
-  dim_t corrections;
-  RestPath path;
-  std::span<const float> a;  // of the first guess, or none
-};
-
 /// The corrections of one span after another, of all slices. On entry g [N, S] holds e.
 class SpanCorrections {
  public:
-  SpanCorrections(const PackedLayout& layout, BackwardAccess& cell, const Iteration& iteration,
+  SpanCorrections(const PackedLayout& layout, BackwardAccess& cell,
+                  const IteratedFeedback::Options& options, std::span<const float> a,
                   FeedbackWorkspace& work, MatrixF g)
-      : layout_(layout), cell_(cell), iteration_(iteration), g_(g) {
+      : layout_(layout), cell_(cell), options_(options), a_(a), g_(g) {
     const dim_t slots = slots_of(layout.batch());
     cell.begin_trials(slots);
     guess_ = work.guess.reshape(slots * guess_rows(layout.batch()), g.cols);
     rest_ = work.rest.reshape(slots * kSpanRows, g.cols);
-    carried_ = work.carried.reshape(iteration.corrections * layout.batch(), g.cols);
+    carried_ = work.carried.reshape(options.corrections * layout.batch(), g.cols);
   }
 
   /// Adds to g what the last correction sends back from the span's steps.
   void correct(const StepSpan& span) const {
-    for (dim_t i = 0; i < iteration_.corrections; ++i) {
+    for (dim_t i = 0; i < options_.corrections; ++i) {
       walk_guess(i, span);
-      cell_.rest_product(span, iteration_.path, rest_of(span));
+      cell_.rest_product(span, options_.path, rest_of(span));
     }
     walk_span(layout_, span, [&](const SpanStep& step) {
-      if (step.rows.t > 0) add_rows(rest_of(span, step), errors_before(step.rows));
+      if (step.rows.t > 0) add_rows(rest_of(span, step), rows_before(step.rows));
     });
   }
 
@@ -58,8 +52,7 @@ class SpanCorrections {
     const MatrixF carried =
         carried_.middle_rows(i * layout_.batch() + span.begin, span.end - span.begin);
     const StepRows last = slice_at(layout_, span.last, span.begin, span.end);
-    const bool is_slices_first = span.last == layout_.length(span.begin) - 1;
-    copy_rows(is_slices_first ? errors_of(last) : carried.middle_rows(0, last.count),
+    copy_rows(starts_from_g(span) ? rows_of(last) : carried.middle_rows(0, last.count),
               g.middle_rows(0, last.count));
     walk_span(layout_, span, [&](const SpanStep& step) { send_back(i, span, step, g); });
     if (span.first == 0) return;
@@ -71,29 +64,33 @@ class SpanCorrections {
   void send_back(dim_t i, const StepSpan& span, const SpanStep& step, MatrixF g) const {
     const auto& [rows, at] = step;
     const ConstMatrixF g_t = g.middle_rows(at, rows.count);
-    if (rows.t == 0) return cell_.own_path_trial(span, step, iteration_.path, g_t, {});
+    if (rows.t == 0) return cell_.own_path_trial(span, step, options_.path, g_t, {});
 
     const StepRows before = slice_at(layout_, rows.t - 1, span.begin, span.end);
     const MatrixF g_before = g.middle_rows(at + rows.count, before.count);
     const MatrixF reached = g_before.middle_rows(0, rows.count);  // the others end at t - 1
-    copy_rows(errors_of(before), g_before);
-    if (i == 0 && !iteration_.a.empty()) {
+    copy_rows(rows_of(before), g_before);
+    if (i == 0 && !a_.empty()) {
       zero_rows(reached);
-      cell_.own_path_trial(span, step, iteration_.path, g_t, reached);
-      join_paths(iteration_.a, g_t, errors_before(rows), reached);
+      cell_.own_path_trial(span, step, options_.path, g_t, reached);
+      join_paths(a_, g_t, rows_before(rows), reached);
       return;
     }
     if (i > 0) add_rows(rest_of(span, step), reached);
-    cell_.own_path_trial(span, step, iteration_.path, g_t, reached);
+    cell_.own_path_trial(span, step, options_.path, g_t, reached);
   }
 
-  // Rows of g that hold e still: those of the steps that are yet to come, and of the step before
-  // the rows of a step under way.
-  MatrixF errors_of(StepRows rows) const {
+  /// True where g of the span's last step is the guess: e, at the end of all sequences, or final
+  /// already, at that of a window.
+  bool starts_from_g(const StepSpan& span) const {
+    return span.last == layout_.length(span.begin) - 1 || (span.last + 1) % options_.window == 0;
+  }
+  /// Of g. Those of all steps before the span's last hold e still.
+  MatrixF rows_of(StepRows rows) const {
     return g_.middle_rows(layout_.offset(rows.t) + rows.begin, rows.count);
   }
-  MatrixF errors_before(StepRows rows) const {
-    return errors_of({.t = rows.t - 1, .begin = rows.begin, .count = rows.count});
+  MatrixF rows_before(StepRows rows) const {
+    return rows_of({.t = rows.t - 1, .begin = rows.begin, .count = rows.count});
   }
   /// What the span's steps send to those before them; and one of them.
   MatrixF rest_of(const StepSpan& span) const {
@@ -105,7 +102,8 @@ class SpanCorrections {
 
   const PackedLayout& layout_;
   BackwardAccess& cell_;
-  const Iteration iteration_;
+  const IteratedFeedback::Options options_;
+  std::span<const float> a_;
   MatrixF g_;
   MatrixF guess_;
   MatrixF rest_;
@@ -122,17 +120,19 @@ std::vector<NamedBuffer> IteratedFeedback::buffers() {
 dim_t IteratedFeedback::trial_slots(dim_t batch) const { return slots_of(batch); }
 
 dim_t IteratedFeedback::workspace_numbers(const GradientShape& g) const {
-  const dim_t corrections = std::min(corrections_, g.steps - 1);
+  const dim_t corrections = std::min(options_.corrections, g.steps - 1);
   return g.state *
          (trial_slots(g.batch) * (guess_rows(g.batch) + kSpanRows) + corrections * g.batch);
 }
 
 void IteratedFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
                            FeedbackWorkspace& work, MatrixF g) {
+  Options options = options_;
   // More would change nothing: after T - 1 corrections every step is exact.
-  const dim_t corrections = std::min(corrections_, layout.steps() - 1);
-  const SpanCorrections spans(layout, cell, {corrections, path_, a_.span()}, work, g);
-  walk_spans_backward(layout, streaming_rows(layout.batch()), [&](const StepSpan& span) {
+  options.corrections = std::min(options.corrections, layout.steps() - 1);
+  const SpanCorrections spans(layout, cell, options, a_.span(), work, g);
+  const dim_t slice = streaming_rows(layout.batch());
+  walk_spans_backward(layout, slice, options.window, [&](const StepSpan& span) {
     spans.correct(span);
     walk_span(layout, span,
               [&](const SpanStep& step) { cell.own_path_step(step.rows, OwnPath::gates, g); });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <utility>
 
 #include "dsf/base/buffer.h"
@@ -23,14 +24,25 @@ namespace dsf {
 /// product for the GRU, a quarter for the LSTM. Then k >= T - 1 is BPTT of a cell whose gates do not
 /// depend on h_{t-1}.
 ///
+/// With a window of w steps every w-th step's g^(k) is final before the steps before it begin, and
+/// all their guesses start from it:  g^(i)_t = g^(k)_t  where t + 1 is a multiple of w. So a window of
+/// one step is BPTT, and one of T steps or more changes nothing.
+///
 /// With numbers `a` the first guess holds more: g^(0) = scan of D + a (1 - D), which is `gated:dsf`.
 /// What a correction then sends from unit to unit comes from further ahead in time than the gates
 /// alone would let it. Where the corrections end stays the same.
 class IteratedFeedback final : public Feedback {
  public:
+  struct Options {
+    dim_t corrections = 1;          ///< k
+    RestPath path = RestPath::all;  ///< R
+    dim_t window = kWholeSequence;  ///< w
+  };
+  static constexpr dim_t kWholeSequence = std::numeric_limits<dim_t>::max();
+
   /// `a`: S numbers in [0, 1], or none.
-  IteratedFeedback(dim_t corrections, RestPath path, Buffer<float> a = {})
-      : corrections_(corrections), path_(path), a_(std::move(a)) {}
+  explicit IteratedFeedback(const Options& options, Buffer<float> a = {})
+      : options_(options), a_(std::move(a)) {}
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
@@ -40,8 +52,7 @@ class IteratedFeedback final : public Feedback {
   std::vector<NamedBuffer> buffers() override;
 
  private:
-  dim_t corrections_;
-  RestPath path_;
+  Options options_;
   Buffer<float> a_;
 };
 

@@ -89,15 +89,18 @@ FitSchedule fit_schedule(const FeedbackConfig& config, bool refits) {
   return {config.calibration, refits ? config.refit_every : 0};
 }
 
+void require_a_number(const FeedbackConfig& config, const FeedbackMethod& method) {
+  if (method.number >= 1) return;
+  throw ConfigError(
+      fmt::format("feedback.method = \"{}\": the number must be at least 1", config.method));
+}
+
 std::unique_ptr<FixedMatrix> fixed_matrix(const FeedbackConfig& config,
                                           const FeedbackMethod& method,
                                           std::pair<double, double> range, dim_t state_size,
                                           const Rng& rng) {
   if (method.kind == FeedbackKind::pairs) return std::make_unique<PairsMatrix>(state_size, rng);
-  if (method.number < 1) {
-    throw ConfigError(
-        fmt::format("feedback.method = \"{}\": the number must be at least 1", config.method));
-  }
+  require_a_number(config, method);
   if (method.kind == FeedbackKind::blocks) {
     return std::make_unique<BlockDiagonalMatrix>(state_size, method.number, range.first,
                                                  range.second, rng);
@@ -107,7 +110,10 @@ std::unique_ptr<FixedMatrix> fixed_matrix(const FeedbackConfig& config,
 
 // `a`: of the first guess, or none.
 std::unique_ptr<Feedback> corrected_gates(dim_t corrections, RestPath path, Buffer<float> a = {}) {
-  if (corrections > 0) return std::make_unique<IteratedFeedback>(corrections, path, std::move(a));
+  if (corrections > 0) {
+    return std::make_unique<IteratedFeedback>(
+        IteratedFeedback::Options{.corrections = corrections, .path = path}, std::move(a));
+  }
   if (a.empty()) return std::make_unique<GatedFeedback>(OwnPath::gates);
   return std::make_unique<GatedDsfFeedback>(std::move(a));
 }
@@ -145,6 +151,12 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
     case FeedbackKind::candidate_dsf:
       return corrected_gates(method.number, RestPath::candidate,
                              initial_diagonal(init, range, state_size, Rng(seed, purpose)));
+    case FeedbackKind::windows:
+    case FeedbackKind::windows_candidate:
+      require_a_number(config, method);
+      return std::make_unique<IteratedFeedback>(IteratedFeedback::Options{
+          .path = method.kind == FeedbackKind::windows ? RestPath::all : RestPath::candidate,
+          .window = method.number});
     case FeedbackKind::fitted:
     case FeedbackKind::adaptive:
       return std::make_unique<FittedFeedback>(state_size, form, schedule);

@@ -64,7 +64,7 @@ class CellOnItsWayBack {
   Parts parts(RestPath path) {
     Parts sent = {Grid<float>(g_.rows, g_.cols), Grid<float>(g_.rows, g_.cols)};
     cell_->begin_trials(task_count(kLayout.batch(), kRowsOfASlice), tape_);
-    walk_spans_backward(kLayout, kRowsOfASlice, [&](const StepSpan& span) {
+    walk_spans_backward(kLayout, kRowsOfASlice, kLayout.steps(), [&](const StepSpan& span) {
       Grid<float> rest(span.rows, g_.cols);
       std::fill(rest.values.begin(), rest.values.end(), 7.0F);  // to be overwritten
       walk_span(kLayout, span, [&](const SpanStep& step) {

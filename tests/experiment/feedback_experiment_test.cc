@@ -65,7 +65,8 @@ TEST(FeedbackExperiment, TrainsTheSameMethodsOnEveryModelAtQuickScale) {
     EXPECT_THAT(model.methods,
                 UnorderedElementsAre("bptt", "ft", "dsf", "fitted", "adaptive", "learned", "gated",
                                      "gated:diagonal", "gated:dsf", "iterated:1", "iterated:2",
-                                     "iterated:dsf:1", "candidate:1", "candidate:dsf:1"))
+                                     "iterated:dsf:1", "candidate:1", "candidate:dsf:1",
+                                     "windows:4", "windows:candidate:4"))
         << model.name;
   }
 }

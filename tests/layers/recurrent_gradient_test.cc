@@ -174,6 +174,31 @@ TEST_P(RecurrentGradient, CorrectionsEqualTheSlowReference) {
   }
 }
 
+// Windows shorter and longer than a span, and of no divisor of the length.
+TEST_P(RecurrentGradient, WindowsEqualTheSlowReference) {
+  for (const PackedLayout& layout :
+       {PackedLayout({17, 16, 16, 9, 9, 5, 5, 5, 2, 1}), PackedLayout::uniform(kSpanRows + 6, 1)}) {
+    const Stack s = stack(9, layout);
+    for (const dim_t w : {dim_t{3}, kSpanRows + 4}) {
+      SCOPED_TRACE(w);
+      expect_close(testing::run_fast(s, feedback_of("windows:" + std::to_string(w))),
+                   reference::stack_backward_windows(s, w), kFloatTolerance);
+      expect_close(testing::run_fast(s, feedback_of("windows:candidate:" + std::to_string(w))),
+                   reference::stack_backward_windows(s, w, RestPath::candidate), kFloatTolerance);
+    }
+  }
+}
+
+TEST_P(RecurrentGradient, WindowsOfOneStepAreBpttAndLongOnesOneCorrection) {
+  const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
+  expect_close(testing::run_fast(s, feedback_of("windows:1")),
+               testing::run_fast(s, feedback_of("bptt")).gradients, kFloatTolerance);
+  EXPECT_EQ(testing::run_fast(s, feedback_of("windows:5")).flat(),
+            testing::run_fast(s, feedback_of("iterated:1")).flat());
+  EXPECT_EQ(testing::run_fast(s, feedback_of("windows:candidate:5")).flat(),
+            testing::run_fast(s, feedback_of("candidate:1")).flat());
+}
+
 // The same products as BPTT's, summed in another order.
 TEST_P(RecurrentGradient, EnoughCorrectionsAreBptt) {
   for (const PackedLayout& layout :

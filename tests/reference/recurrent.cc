@@ -198,4 +198,28 @@ LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<d
   return local_gradients(spec, p, layout, x, initial, states, g);
 }
 
+LayerGradients layer_backward_windows(const LayerSpec& spec, const Parameters<double>& p,
+                                      const PackedLayout& layout, const Grid<double>& x,
+                                      const Grid<double>& initial, const Grid<double>& e,
+                                      dim_t window, RestPath path) {
+  const Grid<double> states = layer_forward(spec, p, layout, x, initial);
+  Grid<double> g = e;
+  Grid<double> q = e;
+  for (dim_t t = layout.steps() - 1; t > 0; --t) {
+    for (dim_t b = 0; b < layout.rows_at(t); ++b) {
+      const dim_t row = layout.offset(t) + b;
+      const dim_t before = layout.offset(t - 1) + b;
+      if ((t + 1) % window == 0) q.set_row(row, g.row(row));
+      const Row here = row_at(spec, layout, x, initial, states, t, b);
+      const std::vector<double> own_of_q = here.own_product(p, q.row(row), false);
+      std::vector<double> rest = here.whole_product(p, q.row(row), path);
+      for (std::size_t j = 0; j < rest.size(); ++j) rest[j] -= own_of_q[j];
+      add_row(here.own_product(p, g.row(row), false), before, g);
+      add_row(rest, before, g);
+      add_row(own_of_q, before, q);
+    }
+  }
+  return local_gradients(spec, p, layout, x, initial, states, g);
+}
+
 }  // namespace dsf::reference

@@ -161,4 +161,13 @@ LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<d
                                        dim_t corrections, RestPath path,
                                        const std::vector<double>& a);
 
+/// windows:w by its definition: a guess q that is g at the last step of each window,
+///   g_t = e_t + g_{t+1} D_{t+1} + q_{t+1} (J_{t+1} - D_{t+1})
+///   q_t = g_t where t + 1 is a multiple of w,  else e_t + q_{t+1} D_{t+1}
+/// windows:candidate:w: the same with the J of Kept::candidate.
+LayerGradients layer_backward_windows(const LayerSpec& spec, const Parameters<double>& p,
+                                      const PackedLayout& layout, const Grid<double>& x,
+                                      const Grid<double>& initial, const Grid<double>& e,
+                                      dim_t window, RestPath path);
+
 }  // namespace dsf::reference

@@ -111,6 +111,13 @@ StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections
   });
 }
 
+StackGradients stack_backward_windows(const Stack& stack, dim_t window, RestPath path) {
+  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
+    return layer_backward_windows(stack.layers[l], stack.parameters[l], stack.layout, x,
+                                  stack.initial[l], e, window, path);
+  });
+}
+
 std::vector<Parameters<double>> complex_step_gradient(const Stack& stack) {
   std::vector<Parameters<Complex>> moved = to_complex(stack.parameters);
   std::vector<Parameters<double>> gradient = stack.parameters;

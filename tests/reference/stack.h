@@ -64,6 +64,9 @@ StackGradients stack_backward_iterated(const Stack& stack, dim_t corrections,
 StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections,
                                            RestPath path = RestPath::all);
 
+StackGradients stack_backward_windows(const Stack& stack, dim_t window,
+                                      RestPath path = RestPath::all);
+
 /// The derivative of the loss by every parameter, one complex step each: no backward pass at all.
 std::vector<Parameters<double>> complex_step_gradient(const Stack& stack);
 
