@@ -10,10 +10,16 @@
 namespace dsf {
 namespace {
 
-dim_t slots_of(dim_t batch) { return task_count(batch, streaming_rows(batch)); }
+// Sequences of a slice: where windows are short, enough to fill a span with one of them.
+dim_t slice_rows(dim_t batch, dim_t window) {
+  const dim_t most = std::max(kStreamingRows, kSpanRows / window);
+  return std::clamp<dim_t>(batch / 4, 1, most);
+}
+
+dim_t slots_of(dim_t batch, dim_t window) { return task_count(batch, slice_rows(batch, window)); }
 
 // A span's rows, and those of the step before it.
-dim_t guess_rows(dim_t batch) { return kSpanRows + streaming_rows(batch); }
+dim_t guess_rows(dim_t batch, dim_t window) { return kSpanRows + slice_rows(batch, window); }
 
 void add_rows(ConstMatrixF from, MatrixF to) {
   for (dim_t i = 0; i < from.rows; ++i) add_row(from.row(i), from.cols, to.row(i));
@@ -26,9 +32,9 @@ class SpanCorrections {
                   const IteratedFeedback::Options& options, std::span<const float> a,
                   FeedbackWorkspace& work, MatrixF g)
       : layout_(layout), cell_(cell), options_(options), a_(a), g_(g) {
-    const dim_t slots = slots_of(layout.batch());
+    const dim_t slots = slots_of(layout.batch(), options.window);
     cell.begin_trials(slots);
-    guess_ = work.guess.reshape(slots * guess_rows(layout.batch()), g.cols);
+    guess_ = work.guess.reshape(slots * guess_rows(layout.batch(), options.window), g.cols);
     rest_ = work.rest.reshape(slots * kSpanRows, g.cols);
     carried_ = work.carried.reshape(options.corrections * layout.batch(), g.cols);
   }
@@ -47,7 +53,7 @@ class SpanCorrections {
  private:
   /// g^(i) of the span's steps, and of the step before it, which is carried to the next span.
   void walk_guess(dim_t i, const StepSpan& span) const {
-    const dim_t rows = guess_rows(layout_.batch());
+    const dim_t rows = guess_rows(layout_.batch(), options_.window);
     const MatrixF g = guess_.middle_rows(span.slot * rows, rows);
     const MatrixF carried =
         carried_.middle_rows(i * layout_.batch() + span.begin, span.end - span.begin);
@@ -117,12 +123,12 @@ std::vector<NamedBuffer> IteratedFeedback::buffers() {
   return {{"diagonal", a_.span()}};
 }
 
-dim_t IteratedFeedback::trial_slots(dim_t batch) const { return slots_of(batch); }
+dim_t IteratedFeedback::trial_slots(dim_t batch) const { return slots_of(batch, options_.window); }
 
 dim_t IteratedFeedback::workspace_numbers(const GradientShape& g) const {
   const dim_t corrections = std::min(options_.corrections, g.steps - 1);
-  return g.state *
-         (trial_slots(g.batch) * (guess_rows(g.batch) + kSpanRows) + corrections * g.batch);
+  return g.state * (trial_slots(g.batch) * (guess_rows(g.batch, options_.window) + kSpanRows) +
+                    corrections * g.batch);
 }
 
 void IteratedFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
@@ -131,7 +137,7 @@ void IteratedFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
   // More would change nothing: after T - 1 corrections every step is exact.
   options.corrections = std::min(options.corrections, layout.steps() - 1);
   const SpanCorrections spans(layout, cell, options, a_.span(), work, g);
-  const dim_t slice = streaming_rows(layout.batch());
+  const dim_t slice = slice_rows(layout.batch(), options.window);
   walk_spans_backward(layout, slice, options.window, [&](const StepSpan& span) {
     spans.correct(span);
     walk_span(layout, span,
