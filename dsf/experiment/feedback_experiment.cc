@@ -18,7 +18,7 @@ const Settings kMethods = {"bptt",        "ft",
                            "gated:dsf",   "iterated:1",
                            "iterated:2",  "iterated:dsf:1",
                            "candidate:1", "candidate:dsf:1",
-                           "windows:4",   "windows:candidate:4"};
+                           "windows:2",   "windows:candidate:2"};
 // Fixed matrices, which the cell has no part in: at full scale, on the models that train quickest.
 const Settings kFixedMatrices = {"pairs", "blocks:16", "lowrank:4", "dense", "orthogonal"};
 const Settings kCells = {"gru", "lstm", "rnn"};

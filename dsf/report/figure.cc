@@ -34,7 +34,7 @@ constexpr std::array<MethodStyle, 19> kStyles = {{
     {"gated", "#CC79A7", 1, 9},        {"gated:diagonal", "#CC79A7", 2, 8},
     {"gated:dsf", "#CC79A7", 4, 10},   {"iterated:1", "#E69F00", 1, 13},
     {"iterated:2", "#E69F00", 2, 12},  {"iterated:dsf:1", "#E69F00", 4, 10},
-    {"windows:4", "#56B4E9", 2, 13},   {"windows:candidate:4", "#999999", 2, 12},
+    {"windows:2", "#E69F00", 5, 8},    {"windows:candidate:2", "#999999", 2, 12},
     {"candidate:1", "#999999", 1, 13}, {"candidate:dsf:1", "#999999", 4, 10},
     {"dsf:serial", "#0072B2", 2, 6},   {"dsf:blocked", "#56B4E9", 1, 5},
     {"dsf:fft", "#56B4E9", 2, 4},

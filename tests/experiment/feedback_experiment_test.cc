@@ -66,7 +66,7 @@ TEST(FeedbackExperiment, TrainsTheSameMethodsOnEveryModelAtQuickScale) {
                 UnorderedElementsAre("bptt", "ft", "dsf", "fitted", "adaptive", "learned", "gated",
                                      "gated:diagonal", "gated:dsf", "iterated:1", "iterated:2",
                                      "iterated:dsf:1", "candidate:1", "candidate:dsf:1",
-                                     "windows:4", "windows:candidate:4"))
+                                     "windows:2", "windows:candidate:2"))
         << model.name;
   }
 }
