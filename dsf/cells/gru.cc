@@ -23,6 +23,11 @@ void GruCell::gate_gradients(const GradientOperands& operands, const CellWork& w
   add_row(work.bias_sums.data(), 2 * D, gradients.b_hh);
 }
 
+// g_{t-1} += d U_n
+void GruCell::add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const {
+  gemm(operand(rows.d, precision()), backward_n_, Into::accumulate, rows.g_previous);
+}
+
 // --- reset after --------------------------------------------------------------------------------
 
 void GruResetAfterCell::pack_recurrent(bool state_product) {
@@ -54,12 +59,6 @@ void GruResetAfterCell::add_recurrent_product(const BackwardRows& rows,
 
 void GruResetAfterCell::backward_candidate(const BackwardRows& rows) const {
   gru_after_candidate_backward(rows.g, rows.gates, rows.d, rows.g_previous);
-}
-
-// g_{t-1} += (r d_n) U_n
-void GruResetAfterCell::add_candidate_product(const BackwardRows& rows,
-                                              OperandScratch& operand) const {
-  gemm(operand(rows.d, precision()), backward_n_, Into::accumulate, rows.g_previous);
 }
 
 // g_{t-1} += d_r u_r + d_z u_z + r d_n u_n
@@ -128,12 +127,7 @@ void GruResetBeforeCell::backward_candidate(const BackwardRows& rows) const {
   gru_before_candidate_backward(rows.g, rows.gates, rows.d, rows.g_previous);
 }
 
-// d(r h_{t-1}) = d_n U_n, in g_{t-1}'s place
-void GruResetBeforeCell::add_candidate_product(const BackwardRows& rows,
-                                               OperandScratch& operand) const {
-  gemm(operand(rows.d, precision()), backward_n_, Into::accumulate, rows.g_previous);
-}
-
+// The product was d(r h_{t-1}) = d_n U_n, in g_{t-1}'s place.
 void GruResetBeforeCell::scale_candidate_product(const BackwardRows& rows) const {
   gru_scale_by_reset(rows.gates, rows.g_previous);
 }

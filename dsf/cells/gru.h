@@ -31,6 +31,10 @@ class GruCell : public Cell {
   /// dU of the gates r and z, whose products both variants have in common.
   void gate_gradients(const GradientOperands& operands, const CellWork& work,
                       const CellGradients& gradients) const;
+  void add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const final;
+
+  PackedWeights backward_rz_;  // U_rz [2D, D]
+  PackedWeights backward_n_;   // U_n [D, D]
 };
 
 class GruResetAfterCell final : public GruCell {
@@ -43,14 +47,11 @@ class GruResetAfterCell final : public GruCell {
   void backward_gates(const BackwardRows& rows) const override;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
   void backward_candidate(const BackwardRows& rows) const override;
-  void add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const override;
 
-  PackedWeights forward_;      // U^T [D, 3D]
-  PackedWeights backward_rz_;  // U_rz [2D, D]
-  PackedWeights backward_n_;   // U_n [D, D]
+  PackedWeights forward_;  // U^T [D, 3D]
 };
 
 class GruResetBeforeCell final : public GruCell {
@@ -66,17 +67,14 @@ class GruResetBeforeCell final : public GruCell {
   void finish_gates(const BackwardRows& rows) const override;
   void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
   void backward_candidate(const BackwardRows& rows) const override;
-  void add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const override;
   bool scales_candidate_product() const override { return true; }
   void scale_candidate_product(const BackwardRows& rows) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const override;
 
-  PackedWeights forward_rz_;   // U_rz^T [D, 2D]
-  PackedWeights forward_n_;    // U_n^T [D, D]
-  PackedWeights backward_rz_;  // U_rz [2D, D]
-  PackedWeights backward_n_;   // U_n [D, D]
+  PackedWeights forward_rz_;  // U_rz^T [D, 2D]
+  PackedWeights forward_n_;   // U_n^T [D, D]
 };
 
 }  // namespace dsf

@@ -12,18 +12,13 @@ namespace {
 
 // Sequences of a slice: where windows are short, enough to fill a span with one of them.
 dim_t slice_rows(dim_t batch, dim_t window) {
-  const dim_t most = std::max(kStreamingRows, kSpanRows / window);
-  return std::clamp<dim_t>(batch / 4, 1, most);
+  return streaming_rows(batch, std::max(kStreamingRows, kSpanRows / window));
 }
 
 dim_t slots_of(dim_t batch, dim_t window) { return task_count(batch, slice_rows(batch, window)); }
 
 // A span's rows, and those of the step before it.
 dim_t guess_rows(dim_t batch, dim_t window) { return kSpanRows + slice_rows(batch, window); }
-
-void add_rows(ConstMatrixF from, MatrixF to) {
-  for (dim_t i = 0; i < from.rows; ++i) add_row(from.row(i), from.cols, to.row(i));
-}
 
 /// The corrections of one span after another, of all slices. On entry g [N, S] holds e.
 class SpanCorrections {

@@ -131,6 +131,9 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
   const DiagonalForm form = look_up("feedback.scan", config.scan, kForms);
   const std::pair<double, double> range = checked_range(config.range);
   const FitSchedule schedule = fit_schedule(config, method.kind != FeedbackKind::fitted);
+  const auto draw_diagonal = [&] {
+    return initial_diagonal(init, range, state_size, Rng(seed, purpose));
+  };
   switch (method.kind) {
     case FeedbackKind::bptt:
       return std::make_unique<BpttFeedback>();
@@ -146,11 +149,9 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
       return corrected_gates(method.number, RestPath::candidate);
     case FeedbackKind::gated_dsf:  // no correction
     case FeedbackKind::iterated_dsf:
-      return corrected_gates(method.number, RestPath::all,
-                             initial_diagonal(init, range, state_size, Rng(seed, purpose)));
+      return corrected_gates(method.number, RestPath::all, draw_diagonal());
     case FeedbackKind::candidate_dsf:
-      return corrected_gates(method.number, RestPath::candidate,
-                             initial_diagonal(init, range, state_size, Rng(seed, purpose)));
+      return corrected_gates(method.number, RestPath::candidate, draw_diagonal());
     case FeedbackKind::windows:
     case FeedbackKind::windows_candidate:
       require_a_number(config, method);
@@ -161,8 +162,7 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
     case FeedbackKind::adaptive:
       return std::make_unique<FittedFeedback>(state_size, form, schedule);
     case FeedbackKind::learned:
-      return std::make_unique<LearnedFeedback>(
-          initial_diagonal(init, range, state_size, Rng(seed, purpose)), form, schedule);
+      return std::make_unique<LearnedFeedback>(draw_diagonal(), form, schedule);
     case FeedbackKind::pairs:
     case FeedbackKind::blocks:
     case FeedbackKind::lowrank:
@@ -176,8 +176,7 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
     case FeedbackKind::dsf:
       break;
   }
-  return std::make_unique<DiagonalFeedback>(
-      initial_diagonal(init, range, state_size, Rng(seed, purpose)), form);
+  return std::make_unique<DiagonalFeedback>(draw_diagonal(), form);
 }
 
 }  // namespace dsf

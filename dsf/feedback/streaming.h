@@ -13,9 +13,11 @@ namespace dsf {
 /// keep more threads busy.
 inline constexpr dim_t kStreamingRows = 8;
 
-/// Fewer in a small batch, so that there are four tasks where there are four sequences. By shape
-/// alone, never by the number of threads.
-inline dim_t streaming_rows(dim_t batch) { return std::clamp<dim_t>(batch / 4, 1, kStreamingRows); }
+/// Fewer than `most` in a small batch, so that there are four tasks where there are four sequences.
+/// By shape alone, never by the number of threads.
+inline dim_t streaming_rows(dim_t batch, dim_t most = kStreamingRows) {
+  return std::clamp<dim_t>(batch / 4, 1, most);
+}
 
 /// g_{t-1} = e_{t-1} + g_t A, with the local backward of each row. On entry g [N, S] holds e.
 /// `add_product(g_t, g_previous)`: g_previous [n, S] += g_t [n, S] A, from inside a parallel task.

@@ -23,4 +23,9 @@ inline void add_row(const float* __restrict x, dim_t n, float* __restrict y) {
   for (dim_t j = 0; j < n; ++j) y[j] += x[j];
 }
 
+/// to += from, of equal shape; they do not overlap.
+inline void add_rows(ConstMatrixF from, MatrixF to) {
+  for (dim_t i = 0; i < from.rows; ++i) add_row(from.row(i), from.cols, to.row(i));
+}
+
 }  // namespace dsf
