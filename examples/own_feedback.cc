@@ -23,7 +23,7 @@ class WindowFeedback final : public dsf::Feedback {
  public:
   explicit WindowFeedback(dim_t window) : window_(window) {}
 
-  bool needs_jacobian() const override { return true; }
+  dsf::StateProductUse state_products() const override { return {.all = true}; }
   /// work.errors.
   dim_t workspace_numbers(const dsf::GradientShape& g) const override { return g.size(); }
 
@@ -37,7 +37,7 @@ class WindowFeedback final : public dsf::Feedback {
       const dim_t before = border ? layout.offset(rows.t - 1) + rows.begin : 0;
       const dim_t size = rows.count * g.cols;  // rows of g follow each other without a gap
       if (border) std::copy_n(g.row(before), size, kept.row(before));
-      cell.backward_step(rows, g);
+      cell.backward_step(rows, dsf::RestPath::all, g);
       if (border) std::copy_n(kept.row(before), size, g.row(before));
     });
   }

@@ -42,9 +42,13 @@ void copy_diagonals(ConstMatrixF U, Buffer<float>& diagonal) {
   for (dim_t i = 0; i < U.rows; ++i) diagonal[i] = U(i, i % U.cols);
 }
 
-void ensure_operands(dim_t tasks, CellWork& work) {
+void ensure_products(dim_t tasks, CellWork& work) {
   const auto count = static_cast<std::size_t>(tasks);
-  if (work.operands.size() < count) work.operands.resize(count);
+  if (work.products.size() < count) work.products.resize(count);
+}
+
+ProductScratch& product_scratch(dim_t task, CellWork& work) {
+  return work.products[static_cast<std::size_t>(task)];
 }
 
 }  // namespace
@@ -62,13 +66,13 @@ GruReset parse_gru_reset(const std::string& name) {
   throw ConfigError(fmt::format("model.reset = \"{}\" is unknown; known: after, before", name));
 }
 
-void Cell::prepare(const CellWeights& weights, Precision precision, bool state_product) {
+void Cell::prepare(const CellWeights& weights, Precision precision, StateProductUse use) {
   weights_ = weights;
   precision_ = precision;
   input_forward_.pack(weights.W, Op::transpose, precision);
   input_backward_.pack(weights.W, Op::none, precision);
   copy_diagonals(weights.U, recurrent_diagonal_);
-  pack_recurrent(state_product);
+  pack_recurrent(use);
 }
 
 void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, CellTape& tape,
@@ -81,7 +85,7 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Ce
   const MatrixF gates = work.gates.reshape(N, KD);
   const MatrixF extra = work.extra.reshape(N, shape_.extra);
   const MatrixF recurrent = work.recurrent.reshape(B, KD);
-  ensure_operands(slice_count(layout), work);
+  ensure_products(slice_count(layout), work);
 
   load_initial_states(state, states.middle_rows(0, B));
   gemm(work.x_operand(x, precision_), input_forward_, Into::overwrite, gates);
@@ -96,7 +100,7 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Ce
                   .gates = gates.middle_rows(begin, n),
                   .extra = extra.middle_rows(begin, n),
                   .state = state_rows,
-                  .operand = &work.operands[static_cast<std::size_t>(slice_of(rows.begin))]});
+                  .operand = &product_scratch(slice_of(rows.begin), work).operand});
     copy_rows(state_rows, y.middle_rows(begin, n));
   });
 
@@ -138,7 +142,7 @@ void Cell::rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& t
   const MatrixF recurrent = work.recurrent.reshape(strips * kRows, KD);
   const MatrixF rebuilt = work.rebuilt.reshape(strips * kRows, shape_.state);
   const ConstMatrixF previous = previous_states(layout, tape);
-  ensure_operands(strips, work);
+  ensure_products(strips, work);
 
   gemm(work.x_operand(x, precision_), input_forward_, Into::overwrite, gates);
   parallel_for(strips, [&](dim_t strip) {
@@ -150,7 +154,7 @@ void Cell::rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& t
                     .gates = gates.middle_rows(begin, n),
                     .extra = extra.middle_rows(begin, n),
                     .state = rebuilt.middle_rows(strip * kRows, n),
-                    .operand = &work.operands[static_cast<std::size_t>(strip)]});
+                    .operand = &product_scratch(strip, work).operand});
     }
   });
 }
@@ -221,16 +225,21 @@ void Cell::finish_local_backward(const PackedLayout& layout, CellTape& tape) con
   });
 }
 
-void Cell::backward_step(const PackedLayout& layout, StepRows rows, CellTape& tape,
+void Cell::backward_step(const PackedLayout& layout, StepRows rows, RestPath path, CellTape& tape,
                          MatrixF g) const {
-  OperandScratch& operand = tape.work->operands[static_cast<std::size_t>(slice_of(rows.begin))];
+  ProductScratch& scratch = product_scratch(slice_of(rows.begin), *tape.work);
   const BackwardRows back = step_rows(layout, rows, tape, g);
   backward_gates(back);
   if (finishes_by_product()) {
-    finishing_product(back.d, operand, back.d_extra);
+    finishing_product(back.d, scratch.operand, back.d_extra);
     finish_gates(back);
   }
-  if (rows.t > 0) add_recurrent_product(back, operand);
+  if (rows.t == 0) return;
+  if (path == RestPath::all) {
+    add_recurrent_product(back, scratch);
+  } else {
+    add_held_product(back, scratch);
+  }
 }
 
 void Cell::own_path_step(const PackedLayout& layout, StepRows rows, OwnPath path, CellTape& tape,
@@ -241,7 +250,7 @@ void Cell::own_path_step(const PackedLayout& layout, StepRows rows, OwnPath path
 }
 
 void Cell::begin_trials(dim_t slots, CellTape& tape) const {
-  ensure_operands(slots, *tape.work);
+  ensure_products(slots, *tape.work);
   tape.work->trial_d.reshape(slots * kSpanRows, shape_.gates * shape_.hidden);
   tape.work->trial_d_extra.reshape(slots * kSpanRows, shape_.extra);
 }
@@ -262,7 +271,7 @@ void Cell::own_path_trial(const PackedLayout& layout, const StepSpan& span, cons
 // All that the trial has not sent back yet, less what went the own path.
 void Cell::rest_product(const PackedLayout& layout, const StepSpan& span, RestPath path,
                         CellTape& tape, MatrixF rest) const {
-  OperandScratch& operand = tape.work->operands[static_cast<std::size_t>(span.slot)];
+  ProductScratch& scratch = product_scratch(span.slot, *tape.work);
   const dim_t begin = span.slot * kSpanRows;
   BackwardRows all;  // of the span: their gates do not lie one after another, their d does
   all.d = trial_d(begin, span.rows, path, tape);
@@ -279,12 +288,12 @@ void Cell::rest_product(const PackedLayout& layout, const StepSpan& span, RestPa
   zero_rows(rest);
   if (path == RestPath::all) {
     if (finishes_by_product()) {
-      finishing_product(all.d, operand, all.d_extra);
+      finishing_product(all.d, scratch.operand, all.d_extra);
       for_each_step([&](const BackwardRows& rows) { finish_gates(rows); });
     }
-    add_recurrent_product(all, operand);
+    add_recurrent_product(all, scratch);
   } else {
-    add_candidate_product(all, operand);
+    add_candidate_product(all, scratch);
     if (scales_candidate_product()) {
       for_each_step([&](const BackwardRows& rows) { scale_candidate_product(rows); });
     }

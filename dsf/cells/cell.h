@@ -20,6 +20,7 @@
 #include "dsf/base/buffer.h"
 #include "dsf/base/packed_layout.h"
 #include "dsf/cells/own_path.h"
+#include "dsf/cells/state_product.h"
 #include "dsf/cells/step_span.h"
 #include "dsf/kernels/gemm.h"
 #include "dsf/kernels/packed_weights.h"
@@ -75,7 +76,7 @@ struct CellWork {
   Matrix trial_d_extra;                  ///< [., E]: their d_extra
   Buffer<float> bias_sums;               ///< [K D]
   Buffer<float> partial_sums;            ///< of the column sums
-  std::vector<OperandScratch> operands;  ///< one a task
+  std::vector<ProductScratch> products;  ///< one a task
   OperandScratch x_operand;
   OperandScratch d_operand;
   OperandScratch d_extra_operand;
@@ -105,9 +106,9 @@ class Cell {
 
   const CellShape& shape() const { return shape_; }
 
-  /// Converts and packs the weights, once after every change. `state_product`: backward_step will
-  /// be called, so pack what it needs.
-  void prepare(const CellWeights& weights, Precision precision, bool state_product);
+  /// Converts and packs the weights, once after every change; U for backward_step and rest_product
+  /// too, where they are `use`d.
+  void prepare(const CellWeights& weights, Precision precision, StateProductUse use);
 
   /// x [N, I], y [N, S] overwritten. `state` [B, S]: in the initial states, out the last ones; an
   /// empty view starts from zero and returns nothing.
@@ -126,9 +127,11 @@ class Cell {
                       CellTape& tape) const;
   void finish_local_backward(const PackedLayout& layout, CellTape& tape) const;
 
-  /// Way two, for BPTT: local backward of the rows of step t, then g_{t-1} += g_t J_t where t > 0.
-  /// The rows lie within one slice (slices.h), and a slice is on one thread at a time.
-  void backward_step(const PackedLayout& layout, StepRows rows, CellTape& tape, MatrixF g) const;
+  /// Way two, for BPTT: local backward of the rows of step t, then g_{t-1} += g_t (D_t + R_t) where
+  /// t > 0 (RestPath). The rows lie within one slice (slices.h), and a slice is on one thread at a
+  /// time.
+  void backward_step(const PackedLayout& layout, StepRows rows, RestPath path, CellTape& tape,
+                     MatrixF g) const;
 
   /// Way three, elementwise: local backward of the rows of step t, then g_{t-1} += g_t D_t where
   /// t > 0 (own_path.h). From any thread; at the end finish_local_backward.
@@ -196,7 +199,7 @@ class Cell {
   /// False where nothing goes around the recurrent matrices (OwnPath).
   virtual bool has_gate_path() const { return true; }
   /// Packs U as forward_step and, where asked, the backward hooks need it.
-  virtual void pack_recurrent(bool state_product) = 0;
+  virtual void pack_recurrent(StateProductUse use) = 0;
   virtual void forward_step(const ForwardRows& rows) const = 0;
   /// The elementwise part of g -> d; where g_previous is given, also the elementwise part of
   /// g_{t-1} += g_t J_t.
@@ -208,12 +211,15 @@ class Cell {
                                  MatrixF /*d_extra*/) const {}
   virtual void finish_gates(const BackwardRows& /*rows*/) const {}
   /// g_{t-1} += d U: the way back through the pre-activations.
-  virtual void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const = 0;
+  virtual void add_recurrent_product(const BackwardRows& rows, ProductScratch& scratch) const = 0;
 
-  // The same for RestPath::candidate: as backward_gates, but d [n, D] of the product by the
+  /// The same through the candidate alone, less what finish_gates has sent already.
+  virtual void add_held_product(const BackwardRows& rows, ProductScratch& scratch) const = 0;
+
+  // On trial, for RestPath::candidate: as backward_gates, but d [n, D] of the product by the
   // candidate's block of U alone; that product; and what is elementwise behind it.
   virtual void backward_candidate(const BackwardRows& rows) const = 0;
-  virtual void add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const = 0;
+  virtual void add_candidate_product(const BackwardRows& rows, ProductScratch& scratch) const = 0;
   virtual bool scales_candidate_product() const { return false; }
   virtual void scale_candidate_product(const BackwardRows& /*rows*/) const {}
 

@@ -23,18 +23,12 @@ void GruCell::gate_gradients(const GradientOperands& operands, const CellWork& w
   add_row(work.bias_sums.data(), 2 * D, gradients.b_hh);
 }
 
-// g_{t-1} += d U_n
-void GruCell::add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const {
-  gemm(operand(rows.d, precision()), backward_n_, Into::accumulate, rows.g_previous);
-}
-
 // --- reset after --------------------------------------------------------------------------------
 
-void GruResetAfterCell::pack_recurrent(bool state_product) {
+void GruResetAfterCell::pack_recurrent(StateProductUse use) {
   forward_.pack(weights().U, Op::transpose, precision());
-  if (!state_product) return;
-  backward_rz_.pack(U_rz(), Op::none, precision());
-  backward_n_.pack(U_n(), Op::none, precision());
+  if (use.all) recurrent_backward_.pack({U_rz(), U_n()}, precision(), use.rank);
+  if (use.candidate) candidate_backward_.pack({U_n()}, precision(), use.rank);
 }
 
 void GruResetAfterCell::forward_step(const ForwardRows& rows) const {
@@ -52,13 +46,23 @@ void GruResetAfterCell::backward_gates(const BackwardRows& rows) const {
 
 // g_{t-1} += d_rz U_rz + (r d_n) U_n
 void GruResetAfterCell::add_recurrent_product(const BackwardRows& rows,
-                                              OperandScratch& operand) const {
-  gemm(operand(rz_of(rows.d), precision()), backward_rz_, Into::accumulate, rows.g_previous);
-  gemm(operand(rows.d_extra, precision()), backward_n_, Into::accumulate, rows.g_previous);
+                                              ProductScratch& scratch) const {
+  recurrent_backward_.add_product({rz_of(rows.d), rows.d_extra}, scratch, rows.g_previous);
+}
+
+// g_{t-1} += (r d_n) U_n
+void GruResetAfterCell::add_held_product(const BackwardRows& rows, ProductScratch& scratch) const {
+  candidate_backward_.add_product({rows.d_extra}, scratch, rows.g_previous);
 }
 
 void GruResetAfterCell::backward_candidate(const BackwardRows& rows) const {
   gru_after_candidate_backward(rows.g, rows.gates, rows.d, rows.g_previous);
+}
+
+// g_{t-1} += (r d_n) U_n
+void GruResetAfterCell::add_candidate_product(const BackwardRows& rows,
+                                              ProductScratch& scratch) const {
+  candidate_backward_.add_product({rows.d}, scratch, rows.g_previous);
 }
 
 // g_{t-1} += d_r u_r + d_z u_z + r d_n u_n
@@ -80,11 +84,11 @@ void GruResetAfterCell::recurrent_gradients(const GradientOperands& operands, Ce
 
 // --- reset before -------------------------------------------------------------------------------
 
-void GruResetBeforeCell::pack_recurrent(bool state_product) {
+void GruResetBeforeCell::pack_recurrent(StateProductUse use) {
   forward_rz_.pack(U_rz(), Op::transpose, precision());
   forward_n_.pack(U_n(), Op::transpose, precision());
   backward_n_.pack(U_n(), Op::none, precision());  // local backward needs it with every feedback
-  if (state_product) backward_rz_.pack(U_rz(), Op::none, precision());
+  if (use.all) recurrent_backward_.pack({U_rz()}, precision(), use.rank);
 }
 
 void GruResetBeforeCell::forward_step(const ForwardRows& rows) const {
@@ -119,15 +123,20 @@ void GruResetBeforeCell::finish_gates(const BackwardRows& rows) const {
 
 // g_{t-1} += d_rz U_rz
 void GruResetBeforeCell::add_recurrent_product(const BackwardRows& rows,
-                                               OperandScratch& operand) const {
-  gemm(operand(rz_of(rows.d), precision()), backward_rz_, Into::accumulate, rows.g_previous);
+                                               ProductScratch& scratch) const {
+  recurrent_backward_.add_product({rz_of(rows.d)}, scratch, rows.g_previous);
 }
 
 void GruResetBeforeCell::backward_candidate(const BackwardRows& rows) const {
   gru_before_candidate_backward(rows.g, rows.gates, rows.d, rows.g_previous);
 }
 
-// The product was d(r h_{t-1}) = d_n U_n, in g_{t-1}'s place.
+// d(r h_{t-1}) = d_n U_n, in g_{t-1}'s place
+void GruResetBeforeCell::add_candidate_product(const BackwardRows& rows,
+                                               ProductScratch& scratch) const {
+  gemm(scratch.operand(rows.d, precision()), backward_n_, Into::accumulate, rows.g_previous);
+}
+
 void GruResetBeforeCell::scale_candidate_product(const BackwardRows& rows) const {
   gru_scale_by_reset(rows.gates, rows.g_previous);
 }

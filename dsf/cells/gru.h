@@ -31,10 +31,6 @@ class GruCell : public Cell {
   /// dU of the gates r and z, whose products both variants have in common.
   void gate_gradients(const GradientOperands& operands, const CellWork& work,
                       const CellGradients& gradients) const;
-  void add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const final;
-
-  PackedWeights backward_rz_;  // U_rz [2D, D]
-  PackedWeights backward_n_;   // U_n [D, D]
 };
 
 class GruResetAfterCell final : public GruCell {
@@ -42,16 +38,20 @@ class GruResetAfterCell final : public GruCell {
   GruResetAfterCell(dim_t input, dim_t hidden) : GruCell(input, hidden, 0) {}
 
  private:
-  void pack_recurrent(bool state_product) override;
+  void pack_recurrent(StateProductUse use) override;
   void forward_step(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
-  void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
+  void add_recurrent_product(const BackwardRows& rows, ProductScratch& scratch) const override;
+  void add_held_product(const BackwardRows& rows, ProductScratch& scratch) const override;
   void backward_candidate(const BackwardRows& rows) const override;
+  void add_candidate_product(const BackwardRows& rows, ProductScratch& scratch) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const override;
 
-  PackedWeights forward_;  // U^T [D, 3D]
+  PackedWeights forward_;                   // U^T [D, 3D]
+  StateProductWeights recurrent_backward_;  // U_rz [2D, D], U_n [D, D]
+  StateProductWeights candidate_backward_;  // U_n
 };
 
 class GruResetBeforeCell final : public GruCell {
@@ -59,22 +59,26 @@ class GruResetBeforeCell final : public GruCell {
   GruResetBeforeCell(dim_t input, dim_t hidden) : GruCell(input, hidden, hidden) {}
 
  private:
-  void pack_recurrent(bool state_product) override;
+  void pack_recurrent(StateProductUse use) override;
   void forward_step(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
   bool finishes_by_product() const override { return true; }
   void finishing_product(ConstMatrixF d, OperandScratch& operand, MatrixF d_extra) const override;
   void finish_gates(const BackwardRows& rows) const override;
-  void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const override;
+  void add_recurrent_product(const BackwardRows& rows, ProductScratch& scratch) const override;
+  void add_held_product(const BackwardRows& /*rows*/, ProductScratch& /*scratch*/) const override {}
   void backward_candidate(const BackwardRows& rows) const override;
+  void add_candidate_product(const BackwardRows& rows, ProductScratch& scratch) const override;
   bool scales_candidate_product() const override { return true; }
   void scale_candidate_product(const BackwardRows& rows) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const override;
 
-  PackedWeights forward_rz_;  // U_rz^T [D, 2D]
-  PackedWeights forward_n_;   // U_n^T [D, D]
+  PackedWeights forward_rz_;                // U_rz^T [D, 2D]
+  PackedWeights forward_n_;                 // U_n^T [D, D]
+  PackedWeights backward_n_;                // U_n [D, D]
+  StateProductWeights recurrent_backward_;  // U_rz [2D, D]
 };
 
 }  // namespace dsf

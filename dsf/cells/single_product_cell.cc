@@ -6,13 +6,12 @@
 
 namespace dsf {
 
-void SingleProductCell::pack_recurrent(bool state_product) {
+void SingleProductCell::pack_recurrent(StateProductUse use) {
   recurrent_forward_.pack(weights().U, Op::transpose, precision());
-  if (!state_product) return;
-  recurrent_backward_.pack(weights().U, Op::none, precision());
   const dim_t D = shape().hidden;
-  if (shape().gates > 1) {
-    candidate_backward_.pack(weights().U.middle_rows(candidate() * D, D), Op::none, precision());
+  if (use.all) recurrent_backward_.pack({weights().U}, precision(), use.rank);
+  if (use.candidate) {
+    candidate_backward_.pack({weights().U.middle_rows(candidate() * D, D)}, precision(), use.rank);
   }
 }
 
@@ -23,15 +22,19 @@ void SingleProductCell::forward_step(const ForwardRows& rows) const {
 }
 
 void SingleProductCell::add_recurrent_product(const BackwardRows& rows,
-                                              OperandScratch& operand) const {
-  gemm(operand(rows.d, precision()), recurrent_backward_, Into::accumulate, h_of(rows.g_previous));
+                                              ProductScratch& scratch) const {
+  recurrent_backward_.add_product({rows.d}, scratch, h_of(rows.g_previous));
+}
+
+void SingleProductCell::add_held_product(const BackwardRows& rows, ProductScratch& scratch) const {
+  const dim_t D = shape().hidden;
+  candidate_backward_.add_product({rows.d.middle_cols(candidate() * D, D)}, scratch,
+                                  h_of(rows.g_previous));
 }
 
 void SingleProductCell::add_candidate_product(const BackwardRows& rows,
-                                              OperandScratch& operand) const {
-  const bool alone = shape().gates == 1;
-  gemm(operand(rows.d, precision()), alone ? recurrent_backward_ : candidate_backward_,
-       Into::accumulate, h_of(rows.g_previous));
+                                              ProductScratch& scratch) const {
+  candidate_backward_.add_product({rows.d}, scratch, h_of(rows.g_previous));
 }
 
 void SingleProductCell::add_own_product(float sign, const BackwardRows& rows) const {

@@ -12,10 +12,11 @@ class SingleProductCell : public Cell {
   using Cell::Cell;
 
  private:
-  void pack_recurrent(bool state_product) final;
+  void pack_recurrent(StateProductUse use) final;
   void forward_step(const ForwardRows& rows) const final;
-  void add_recurrent_product(const BackwardRows& rows, OperandScratch& operand) const final;
-  void add_candidate_product(const BackwardRows& rows, OperandScratch& operand) const final;
+  void add_recurrent_product(const BackwardRows& rows, ProductScratch& scratch) const final;
+  void add_held_product(const BackwardRows& rows, ProductScratch& scratch) const final;
+  void add_candidate_product(const BackwardRows& rows, ProductScratch& scratch) const final;
   void add_own_product(float sign, const BackwardRows& rows) const final;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const final;
@@ -25,9 +26,9 @@ class SingleProductCell : public Cell {
   /// Which of the K blocks of U is the candidate's.
   virtual dim_t candidate() const = 0;
 
-  PackedWeights recurrent_forward_;   // U^T [D, K D]
-  PackedWeights recurrent_backward_;  // U [K D, D]
-  PackedWeights candidate_backward_;  // the candidate's block of U [D, D], where K > 1
+  PackedWeights recurrent_forward_;         // U^T [D, K D]
+  StateProductWeights recurrent_backward_;  // U [K D, D]
+  StateProductWeights candidate_backward_;  // the candidate's block of U [D, D]
 };
 
 }  // namespace dsf

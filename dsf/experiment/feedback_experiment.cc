@@ -11,14 +11,15 @@ namespace {
 
 using Settings = std::vector<std::string>;
 
-const Settings kMethods = {"bptt",        "ft",
-                           "dsf",         "fitted",
-                           "adaptive",    "learned",
-                           "gated",       "gated:diagonal",
-                           "gated:dsf",   "iterated:1",
-                           "iterated:2",  "iterated:dsf:1",
-                           "candidate:1", "candidate:dsf:1",
-                           "windows:2",   "windows:candidate:2"};
+const Settings kMethods = {"bptt",          "ft",
+                           "dsf",           "fitted",
+                           "adaptive",      "learned",
+                           "gated",         "gated:diagonal",
+                           "gated:dsf",     "iterated:1",
+                           "iterated:2",    "iterated:dsf:1",
+                           "candidate:1",   "candidate:dsf:1",
+                           "windows:2",     "windows:candidate:2",
+                           "bptt:candidate"};
 // Fixed matrices, which the cell has no part in: at full scale, on the models that train quickest.
 const Settings kFixedMatrices = {"pairs", "blocks:16", "lowrank:4", "dense", "orthogonal"};
 const Settings kCells = {"gru", "lstm", "rnn"};
@@ -28,11 +29,13 @@ Settings joined(Settings first, const Settings& second) {
   return first;
 }
 
-PaperModel model_of(std::string name, Settings settings, std::vector<double> rates,
-                    Settings methods = kMethods) {
+PaperModel model_of(std::string name, dim_t hidden, Settings settings, std::vector<double> rates,
+                    const Settings& further_methods = {}) {
+  settings.push_back(fmt::format("model.hidden={}", hidden));
+  const Settings a_quarter = {fmt::format("bptt:rank:{}", hidden / 4)};
   return {.name = std::move(name),
           .settings = std::move(settings),
-          .methods = std::move(methods),
+          .methods = joined(joined(kMethods, a_quarter), further_methods),
           .rates = std::move(rates)};
 }
 
@@ -42,14 +45,13 @@ PaperModel characters(const std::string& cell, Scale scale) {
                            "data.context=64",       "model.layers=1",      "train.clip=1",
                            "train.schedule=cosine", "train.warmup=0.1"};
   if (scale == Scale::quick) {
-    return model_of("char_" + cell + "_1L128",
-                    joined(common, {"model.hidden=128", "train.batch=32", "train.steps=1000",
-                                    "train.eval_every=500"}),
+    return model_of("char_" + cell + "_1L128", 128,
+                    joined(common, {"train.batch=32", "train.steps=1000", "train.eval_every=500"}),
                     {3e-3, 1e-2});
   }
-  return model_of("char_" + cell + "_1L256",
-                  joined(common, {"model.hidden=256", "train.batch=64", "train.epochs=5"}),
-                  {1e-3, 3e-3, 1e-2}, joined(kMethods, kFixedMatrices));
+  return model_of("char_" + cell + "_1L256", 256,
+                  joined(common, {"train.batch=64", "train.epochs=5"}), {1e-3, 3e-3, 1e-2},
+                  kFixedMatrices);
 }
 
 // configs/ptb, for every cell; quick: a quarter of the width, a fifth of the words, two million
@@ -59,15 +61,15 @@ PaperModel words(const std::string& cell, dim_t layers, Scale scale) {
                            "data.tokenizer=word", "data.batching=sentences",
                            "data.context=64",     "train.weight_decay=1e-4"};
   if (scale == Scale::quick) {
-    return model_of(fmt::format("word_{}_{}L64", cell, layers),
-                    joined(common, {"model.hidden=64", "data.vocab=2000", "train.batch=64",
-                                    "train.steps=1500", "train.eval_every=500", "train.clip=1",
-                                    "train.schedule=cosine", "train.warmup=0.1"}),
+    return model_of(fmt::format("word_{}_{}L64", cell, layers), 64,
+                    joined(common, {"data.vocab=2000", "train.batch=64", "train.steps=1500",
+                                    "train.eval_every=500", "train.clip=1", "train.schedule=cosine",
+                                    "train.warmup=0.1"}),
                     {3e-3, 1e-2});
   }
   return model_of(
-      fmt::format("word_{}_{}L256", cell, layers),
-      joined(common, {"model.hidden=256", "data.vocab=10001", "train.batch=128", "train.epochs=30",
+      fmt::format("word_{}_{}L256", cell, layers), 256,
+      joined(common, {"data.vocab=10001", "train.batch=128", "train.epochs=30",
                       "train.schedule=step", "train.milestones=[10,20]", "train.gamma=0.1"}),
       {3e-4, 1e-3, 3e-3});
 }
@@ -80,24 +82,23 @@ PaperModel pieces(const std::string& cell, Scale scale, const std::string& wikit
                            "train.warmup=0.1",    "train.floor=0.1"};
   PaperModel model =
       scale == Scale::quick
-          ? model_of("wikitext_" + cell + "_3L64",
-                     joined(common, {"model.hidden=64", "data.vocab=2000", "data.context=64",
-                                     "train.batch=32", "train.steps=1000", "train.eval_every=500"}),
+          ? model_of("wikitext_" + cell + "_3L64", 64,
+                     joined(common, {"data.vocab=2000", "data.context=64", "train.batch=32",
+                                     "train.steps=1000", "train.eval_every=500"}),
                      {3e-3, 1e-2})
-          : model_of("wikitext_" + cell + "_3L512",
-                     joined(common, {"model.hidden=512", "data.vocab=16000", "data.context=256",
-                                     "train.batch=128", "train.epochs=5"}),
+          : model_of("wikitext_" + cell + "_3L512", 512,
+                     joined(common, {"data.vocab=16000", "data.context=256", "train.batch=128",
+                                     "train.epochs=5"}),
                      {3e-4, 1e-3, 3e-3});
   model.corpus = wikitext;
   return model;
 }
 
 PaperModel recall(dim_t gap) {
-  PaperModel model =
-      model_of(fmt::format("recall_{}", gap),
-               {"model.mixer=gru", "model.hidden=64", fmt::format("data.context={}", gap + 4),
-                "train.batch=64", "train.steps=4000", "train.eval_every=1000"},
-               {3e-3, 5e-3, 1e-2}, joined(kMethods, kFixedMatrices));
+  PaperModel model = model_of(fmt::format("recall_{}", gap), 64,
+                              {"model.mixer=gru", fmt::format("data.context={}", gap + 4),
+                               "train.batch=64", "train.steps=4000", "train.eval_every=1000"},
+                              {3e-3, 5e-3, 1e-2}, kFixedMatrices);
   model.corpus = fmt::format("synthetic:recall:gap={0},min_gap={0}", gap);
   return model;
 }

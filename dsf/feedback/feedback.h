@@ -27,6 +27,7 @@
 #include "dsf/base/packed_layout.h"
 #include "dsf/base/view.h"
 #include "dsf/cells/own_path.h"
+#include "dsf/cells/state_product.h"
 #include "dsf/cells/step_span.h"
 #include "dsf/feedback/feedback_config.h"
 #include "dsf/kernels/diagonal_scan.h"
@@ -48,9 +49,10 @@ class BackwardAccess {
   virtual void local_backward(StepRows rows, ConstMatrixF g) = 0;
   virtual void finish_local_backward() = 0;
 
-  /// As BPTT does: local backward of the rows of step t and then, where t > 0, g_{t-1} += g_t J_t,
-  /// exactly. Only in a walk_backward by kSliceRows (dsf/cells/slices.h).
-  virtual void backward_step(StepRows rows, MatrixF g) = 0;
+  /// As BPTT does: local backward of the rows of step t and then, where t > 0, g_{t-1} += g_t J_t:
+  /// by RestPath::all exactly, by RestPath::candidate with the gates held (dsf/cells/own_path.h).
+  /// Only in a walk_backward by kSliceRows (dsf/cells/slices.h).
+  virtual void backward_step(StepRows rows, RestPath path, MatrixF g) = 0;
 
   /// As the gated feedback does: local_backward of the rows of step t and then, where t > 0,
   /// g_{t-1} += g_t D_t (dsf/cells/own_path.h), elementwise in one pass over memory. From inside a
@@ -106,8 +108,8 @@ class Feedback {
   virtual void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
                    MatrixF g) = 0;
 
-  /// True where run() may call backward_step or rest_product, which need U packed for them.
-  virtual bool needs_jacobian() const { return false; }
+  /// By which paths run() may call backward_step or rest_product, which need U packed for them.
+  virtual StateProductUse state_products() const { return {}; }
 
   // What run() takes beside g, for estimates of memory (dsf/model/step_memory.h): by default
   // nothing. Who takes more and does not say so is underestimated by that much.

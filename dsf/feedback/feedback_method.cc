@@ -14,7 +14,7 @@
 namespace dsf {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FeedbackKind>, 20> kMethods = {
+constexpr std::array<std::pair<std::string_view, FeedbackKind>, 22> kMethods = {
     {{"bptt", FeedbackKind::bptt},
      {"ft", FeedbackKind::ft},
      {"dsf", FeedbackKind::dsf},
@@ -27,6 +27,8 @@ constexpr std::array<std::pair<std::string_view, FeedbackKind>, 20> kMethods = {
      {"candidate:dsf:K", FeedbackKind::candidate_dsf},
      {"windows:K", FeedbackKind::windows},
      {"windows:candidate:K", FeedbackKind::windows_candidate},
+     {"bptt:candidate", FeedbackKind::bptt_candidate},
+     {"bptt:rank:K", FeedbackKind::bptt_rank},
      {"fitted", FeedbackKind::fitted},
      {"adaptive", FeedbackKind::adaptive},
      {"learned", FeedbackKind::learned},

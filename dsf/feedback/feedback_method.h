@@ -23,6 +23,8 @@ enum class FeedbackKind {
   candidate_dsf,
   windows,
   windows_candidate,
+  bptt_candidate,
+  bptt_rank,
   fitted,
   adaptive,
   learned,
@@ -35,7 +37,7 @@ enum class FeedbackKind {
 
 struct FeedbackMethod {
   FeedbackKind kind = FeedbackKind::dsf;
-  dim_t number = 0;  ///< K of iterated:K, candidate:K, blocks:K, lowrank:K and so on
+  dim_t number = 0;  ///< K of bptt:rank:K, iterated:K, candidate:K, blocks:K, lowrank:K and so on
 };
 
 /// Every name; ":K" stands for a whole number in place of K.

@@ -46,7 +46,9 @@ class IteratedFeedback final : public Feedback {
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
-  bool needs_jacobian() const override { return true; }
+  StateProductUse state_products() const override {
+    return {options_.path == RestPath::all, options_.path == RestPath::candidate};
+  }
   dim_t trial_slots(dim_t batch) const override;
   dim_t workspace_numbers(const GradientShape& g) const override;
   std::vector<NamedBuffer> buffers() override;

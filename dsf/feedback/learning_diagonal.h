@@ -19,7 +19,7 @@ class LearningDiagonal : public Feedback {
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) final;
-  bool needs_jacobian() const final { return true; }
+  StateProductUse state_products() const final { return {.all = true}; }
   /// errors, and the scan's.
   dim_t workspace_numbers(const GradientShape& g) const final {
     return g.size() + scan_.workspace_numbers(g);

@@ -136,7 +136,12 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
   };
   switch (method.kind) {
     case FeedbackKind::bptt:
-      return std::make_unique<BpttFeedback>();
+      return std::make_unique<BpttFeedback>(RestPath::all);
+    case FeedbackKind::bptt_candidate:
+      return std::make_unique<BpttFeedback>(RestPath::candidate);
+    case FeedbackKind::bptt_rank:
+      require_a_number(config, method);
+      return std::make_unique<BpttFeedback>(RestPath::all, method.number);
     case FeedbackKind::ft:
       return std::make_unique<TruncatedFeedback>();
     case FeedbackKind::gated:

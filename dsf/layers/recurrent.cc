@@ -24,8 +24,8 @@ class CellAccess final : public BackwardAccess {
     cell_.local_backward(layout_, layout_.offset(rows.t) + rows.begin, rows.count, g, tape_);
   }
   void finish_local_backward() override { cell_.finish_local_backward(layout_, tape_); }
-  void backward_step(StepRows rows, MatrixF g) override {
-    cell_.backward_step(layout_, rows, tape_, g);
+  void backward_step(StepRows rows, RestPath path, MatrixF g) override {
+    cell_.backward_step(layout_, rows, path, tape_, g);
   }
   void own_path_step(StepRows rows, OwnPath path, MatrixF g) override {
     cell_.own_path_step(layout_, rows, path, tape_, g);
@@ -80,7 +80,7 @@ std::vector<NamedBuffer> RecurrentLayer::buffers() {
 void RecurrentLayer::prepare(Weights weights, Precision precision) {
   cell_->prepare({weights(weight_ih_), weights(weight_hh_), weights.vector(bias_ih_),
                   weights.vector(bias_hh_)},
-                 precision, feedback_->needs_jacobian());
+                 precision, feedback_->state_products());
 }
 
 void RecurrentLayer::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state,

@@ -68,7 +68,7 @@ MixerMemory recurrent_memory(const ModelConfig& config, const FeedbackConfig& fe
           .numbers = feedback->workspace_numbers({batch.rows, S, batch.steps, batch.batch}) +
                      trial_rows * (KD + E),  // trial_d, trial_d_extra
           .output = S,
-          .state_product = feedback->needs_jacobian()};
+          .state_product = feedback->state_products().any()};
 }
 
 // A workspace a thread, for the longest sequences.

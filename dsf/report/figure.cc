@@ -27,16 +27,26 @@ struct MethodStyle {
 
 // Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
 // a colour: all but the first are dashed, each with a mark of its own.
-constexpr std::array<MethodStyle, 19> kStyles = {{
-    {"bptt", "#000000", 1, 7},         {"dsf", "#0072B2", 1, 7},
-    {"ft", "#D55E00", 1, 7},           {"fitted", "#009E73", 1, 5},
-    {"adaptive", "#009E73", 2, 4},     {"learned", "#56B4E9", 1, 11},
-    {"gated", "#CC79A7", 1, 9},        {"gated:diagonal", "#CC79A7", 2, 8},
-    {"gated:dsf", "#CC79A7", 4, 10},   {"iterated:1", "#E69F00", 1, 13},
-    {"iterated:2", "#E69F00", 2, 12},  {"iterated:dsf:1", "#E69F00", 4, 10},
-    {"windows:2", "#E69F00", 5, 8},    {"windows:candidate:2", "#999999", 2, 12},
-    {"candidate:1", "#999999", 1, 13}, {"candidate:dsf:1", "#999999", 4, 10},
-    {"dsf:serial", "#0072B2", 2, 6},   {"dsf:blocked", "#56B4E9", 1, 5},
+constexpr std::array<MethodStyle, 20> kStyles = {{
+    {"bptt", "#000000", 1, 7},
+    {"bptt:candidate", "#000000", 2, 6},
+    {"dsf", "#0072B2", 1, 7},
+    {"ft", "#D55E00", 1, 7},
+    {"fitted", "#009E73", 1, 5},
+    {"adaptive", "#009E73", 2, 4},
+    {"learned", "#56B4E9", 1, 11},
+    {"gated", "#CC79A7", 1, 9},
+    {"gated:diagonal", "#CC79A7", 2, 8},
+    {"gated:dsf", "#CC79A7", 4, 10},
+    {"iterated:1", "#E69F00", 1, 13},
+    {"iterated:2", "#E69F00", 2, 12},
+    {"iterated:dsf:1", "#E69F00", 4, 10},
+    {"windows:2", "#E69F00", 5, 8},
+    {"windows:candidate:2", "#999999", 2, 12},
+    {"candidate:1", "#999999", 1, 13},
+    {"candidate:dsf:1", "#999999", 4, 10},
+    {"dsf:serial", "#0072B2", 2, 6},
+    {"dsf:blocked", "#56B4E9", 1, 5},
     {"dsf:fft", "#56B4E9", 2, 4},
 }};
 constexpr std::array<std::string_view, 5> kFurtherColours = {"#999999", "#56B4E9", "#009E73",

@@ -63,8 +63,7 @@ TEST_P(GateOrder, IsPyTorchs) {
     numbers[k] = static_cast<float>(static_cast<int>((7 * k + 3) % 11) - 5) / 10.0F;
   }
   const float* at = numbers.data();
-  cell->prepare({{at, KD, 2}, {at + 2 * KD, KD, 2}, at + 4 * KD, at + 5 * KD}, Precision::f32,
-                false);
+  cell->prepare({{at, KD, 2}, {at + 2 * KD, KD, 2}, at + 4 * KD, at + 5 * KD}, Precision::f32, {});
 
   const std::array<float, 6> x = {0.5F, -1.0F, 1.5F, 0.25F, -0.75F, 2.0F};
   const dim_t S = cell->shape().state;

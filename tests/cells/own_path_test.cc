@@ -52,7 +52,7 @@ class CellOnItsWayBack {
     Grid<float> y(rows, spec_.state());
     cell_->prepare({weights_[0].view(), weights_[1].view(), weights_[2].values.data(),
                     weights_[3].values.data()},
-                   Precision::f32, true);
+                   Precision::f32, {.all = true, .candidate = true});
     cell_->forward(kLayout, x_.view(), state.view(), tape_, y.view());
     cell_->begin_backward(kLayout, x_.view(), tape_);
   }
@@ -94,7 +94,7 @@ class CellOnItsWayBack {
       for (dim_t b = 0; b < rows.count; ++b) {
         g.set_row(kLayout.offset(t) + b, g_.row(kLayout.offset(t) + b));
       }
-      cell_->backward_step(kLayout, rows, tape_, g.view());
+      cell_->backward_step(kLayout, rows, RestPath::all, tape_, g.view());
       for (dim_t b = 0; t > 0 && b < rows.count; ++b) {
         sent.set_row(kLayout.offset(t) + b, g.row(kLayout.offset(t - 1) + b));
       }

@@ -65,8 +65,8 @@ TEST(FeedbackConfigErrors, NameTheKeyAndTheKnownValues) {
   EXPECT_EQ(error_of(config_of("rtrl")),
             "feedback.method = \"rtrl\" is unknown; known: bptt, ft, dsf, gated, gated:diagonal, "
             "gated:dsf, iterated:K, iterated:dsf:K, candidate:K, candidate:dsf:K, windows:K, "
-            "windows:candidate:K, fitted, adaptive, learned, pairs, blocks:K, lowrank:K, dense, "
-            "orthogonal");
+            "windows:candidate:K, bptt:candidate, bptt:rank:K, fitted, adaptive, learned, pairs, "
+            "blocks:K, lowrank:K, dense, orthogonal");
   EXPECT_EQ(error_of(config_of("dsf", "parallel")),
             "feedback.scan = \"parallel\" is unknown; known: auto, fused, serial, blocked, fft");
   FeedbackConfig config = config_of("dsf");

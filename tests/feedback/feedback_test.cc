@@ -15,7 +15,7 @@ namespace {
 TEST(BpttFeedback, FollowsTheJacobianFromStepToStep) {
   const Problem problem;
   const auto feedback = make_feedback(config_of("bptt"), kState, 1, "layer");
-  EXPECT_TRUE(feedback->needs_jacobian());
+  EXPECT_TRUE(feedback->state_products().all);
   EXPECT_TRUE(feedback->buffers().empty());
   const RecordingCell cell = run(*feedback, problem);
   const Grid<double> exact = total_gradient(problem.e, Grid<double>(problem.jacobian));
@@ -25,7 +25,7 @@ TEST(BpttFeedback, FollowsTheJacobianFromStepToStep) {
 TEST(TruncatedFeedback, LeavesTheErrorsAlone) {
   const Problem problem;
   const auto feedback = make_feedback(config_of("ft"), kState, 1, "layer");
-  EXPECT_FALSE(feedback->needs_jacobian());
+  EXPECT_FALSE(feedback->state_products().any());
   const RecordingCell cell = run(*feedback, problem);
   EXPECT_EQ(cell.seen.values, problem.e.values);
   EXPECT_EQ(cell.finished, 1);
@@ -44,7 +44,7 @@ TEST_P(DiagonalFeedbackForms, FollowTheDiagonalFromStepToStep) {
     SCOPED_TRACE(layout.steps());
     const Problem problem(layout);
     const auto feedback = make_feedback(config_of("dsf", GetParam()), kState, 1, "layer");
-    EXPECT_FALSE(feedback->needs_jacobian());
+    EXPECT_FALSE(feedback->state_products().any());
     const RecordingCell cell = run(*feedback, problem);
     EXPECT_EQ(cell.finished, 1);
     const std::span<float> a = feedback->buffers().at(0).values;
@@ -74,7 +74,7 @@ TEST(GatedFeedback, FollowsTheOwnPathFromStepToStep) {
   const Grid<double> expected = total_gradient(problem.e, diagonal);
   for (const char* method : {"gated", "gated:diagonal", "iterated:0"}) {
     const auto feedback = make_feedback(config_of(method), kState, 1, "layer");
-    EXPECT_FALSE(feedback->needs_jacobian());
+    EXPECT_FALSE(feedback->state_products().any());
     EXPECT_TRUE(feedback->buffers().empty());
     const RecordingCell cell = run(*feedback, problem);
     EXPECT_EQ(cell.finished, 1);
@@ -86,7 +86,7 @@ TEST(GatedFeedback, FollowsTheOwnPathFromStepToStep) {
 TEST(IteratedFeedback, FirstGuessHoldsByTheOwnPathAndByTheDiagonalWhatThatLeaves) {
   const Problem problem;
   const auto feedback = make_feedback(config_of("gated:dsf"), kState, 1, "layer");
-  EXPECT_FALSE(feedback->needs_jacobian());
+  EXPECT_FALSE(feedback->state_products().any());
   const std::span<float> a = feedback->buffers().at(0).values;
   const auto dsf = make_feedback(config_of("dsf"), kState, 1, "layer");
   const std::span<float> of_dsf = dsf->buffers().at(0).values;
@@ -126,7 +126,7 @@ TEST_P(IteratedFeedbackFrom, EachCorrectionMakesOneMoreStepExact) {
   for (const dim_t k : {1, 3, 6, 50}) {
     const auto feedback =
         make_feedback(config_of(GetParam() + std::to_string(k)), kState, 1, "layer");
-    EXPECT_TRUE(feedback->needs_jacobian());
+    EXPECT_TRUE(feedback->state_products().all);
     const RecordingCell cell = run(*feedback, problem);
     EXPECT_EQ(cell.finished, 1);
     for (dim_t b = 0; b < kLayout.batch(); ++b) {

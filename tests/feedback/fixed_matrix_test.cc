@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Structures, StationaryFeedbacks,
 TEST_P(StationaryFeedbacks, FollowTheirMatrixFromStepToStep) {
   const Problem problem;
   const auto feedback = make_feedback(config_of(GetParam()), kState, 1, "layer");
-  EXPECT_FALSE(feedback->needs_jacobian());
+  EXPECT_FALSE(feedback->state_products().any());
   const RecordingCell cell = run(*feedback, problem);
   EXPECT_EQ(cell.finished, 1);
   const Grid<double> exact = total_gradient(problem.e, matrix_of(GetParam(), *feedback));

@@ -42,7 +42,7 @@ class RecordingCell final : public BackwardAccess {
     }
   }
   void finish_local_backward() override { ++finished; }
-  void backward_step(StepRows rows, MatrixF g) override {
+  void backward_step(StepRows rows, RestPath /*path*/, MatrixF g) override {
     EXPECT_EQ(slice_of(rows.begin), slice_of(rows.begin + rows.count - 1));
     local_backward(rows, g);
     if (rows.t == 0) return;

@@ -189,6 +189,33 @@ TEST_P(RecurrentGradient, WindowsEqualTheSlowReference) {
   }
 }
 
+TEST_P(RecurrentGradient, BpttThroughTheCandidateEqualsTheSlowReference) {
+  for (const PackedLayout& layout :
+       {PackedLayout({17, 16, 16, 9, 9, 5, 5, 5, 2, 1}), PackedLayout::uniform(4, 3)}) {
+    const Stack s = stack(9, layout);
+    expect_close(testing::run_fast(s, feedback_of("bptt:candidate")),
+                 reference::stack_backward_windows(s, 1, RestPath::candidate), kFloatTolerance);
+  }
+}
+
+TEST_P(RecurrentGradient, BpttByALowerRankEqualsTheSlowReference) {
+  for (const PackedLayout& layout :
+       {PackedLayout({17, 16, 16, 9, 9, 5, 5, 5, 2, 1}), PackedLayout::uniform(4, 3)}) {
+    const Stack s = stack(9, layout);
+    for (const dim_t rank : {1, 2, 4}) {
+      SCOPED_TRACE(rank);
+      expect_close(testing::run_fast(s, feedback_of("bptt:rank:" + std::to_string(rank))),
+                   reference::stack_backward_rank(s, rank), kFloatTolerance);
+    }
+  }
+}
+
+TEST_P(RecurrentGradient, BpttByTheFullRankIsBpttToTheBit) {
+  const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
+  EXPECT_EQ(testing::run_fast(s, feedback_of("bptt:rank:1000")).flat(),
+            testing::run_fast(s, feedback_of("bptt")).flat());
+}
+
 TEST_P(RecurrentGradient, WindowsOfOneStepAreBpttAndLongOnesOneCorrection) {
   const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
   expect_close(testing::run_fast(s, feedback_of("windows:1")),
@@ -215,7 +242,7 @@ TEST_P(RecurrentGradient, EnoughCorrectionsAreBptt) {
 }
 
 // Where the gates do not look at h_{t-1}, the candidate is all there is.
-TEST_P(RecurrentGradient, EnoughCorrectionsThroughTheCandidateAreBpttOfGatesWithoutRecurrence) {
+TEST_P(RecurrentGradient, TheWayThroughTheCandidateIsBpttOfGatesWithoutRecurrence) {
   Stack s = stack(9, PackedLayout({9, 9, 4, 1}));
   for (std::size_t l = 0; l < s.layers.size(); ++l) {
     const dim_t D = s.layers[l].hidden;
@@ -226,6 +253,7 @@ TEST_P(RecurrentGradient, EnoughCorrectionsThroughTheCandidateAreBpttOfGatesWith
     }
   }
   const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
+  expect_close(testing::run_fast(s, feedback_of("bptt:candidate")), bptt, kFloatTolerance);
   expect_close(testing::run_fast(s, feedback_of("candidate:3")), bptt, kFloatTolerance);
   expect_close(testing::run_fast(s, feedback_of("candidate:dsf:3")), bptt, kFloatTolerance);
 }

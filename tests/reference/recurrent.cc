@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tests/reference/low_rank.h"
+
 namespace dsf::reference {
 namespace {
 
@@ -34,9 +36,29 @@ Parameters<double> random_parameters(const LayerSpec& spec, Rng& rng) {
   return p;
 }
 
+namespace {
+
+bool is_candidate(const LayerSpec& spec, dim_t row_of_U) {
+  return row_of_U / spec.hidden == (spec.kind == CellKind::rnn ? 0 : 2);
+}
+
+}  // namespace
+
+Grid<double> kept_of(const LayerSpec& spec, const Grid<double>& U, Kept kept) {
+  Grid<double> result(U.rows, U.cols);
+  for (dim_t k = 0; k < U.rows; ++k) {
+    for (dim_t i = 0; i < U.cols; ++i) {
+      const bool stays = (kept == Kept::candidate && is_candidate(spec, k)) ||
+                         (kept == Kept::diagonal && k % spec.hidden == i);
+      if (stays) result(k, i) = U(k, i);
+    }
+  }
+  return result;
+}
+
 Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<double>& p,
                                      const std::vector<double>& x, const std::vector<double>& at,
-                                     Kept kept) {
+                                     const Grid<double>& replacement) {
   Parameters<double> frozen = p;
   const auto& [W, U, b_ih, b_hh] = p;
   const dim_t D = spec.hidden;
@@ -52,14 +74,12 @@ Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<dou
     }
   }
   for (dim_t k = 0; k < spec.gates() * D; ++k) {
-    const bool candidate = k / D == (spec.kind == CellKind::rnn ? 0 : 2);
-    if (kept == Kept::candidate && candidate) continue;
+    const std::vector<double>& multiplied = is_candidate(spec, k) ? reset_h : at;
     for (dim_t i = 0; i < D; ++i) {
-      if (kept == Kept::diagonal && k % D == i) continue;
-      frozen[3](0, k) += U(k, i) * (candidate ? reset_h : at)[place(i)];
-      frozen[1](k, i) = 0.0;
+      frozen[3](0, k) += (U(k, i) - replacement(k, i)) * multiplied[place(i)];
     }
   }
+  frozen[1] = replacement;
   return frozen;
 }
 
@@ -84,17 +104,22 @@ struct Row {
     }
     return product;
   }
+  // The same with the J whose recurrent matrices are others
+  std::vector<double> replaced_product(const Parameters<double>& p, const Grid<double>& replacement,
+                                       const std::vector<double>& g) const {
+    return state_product(frozen_parameters(spec, p, x, before, replacement), g);
+  }
   // g D, the own path alone
   std::vector<double> own_product(const Parameters<double>& p, const std::vector<double>& g,
                                   bool diagonal) const {
     const Kept kept = diagonal || spec.kind == CellKind::rnn ? Kept::diagonal : Kept::none;
-    return state_product(frozen_parameters(spec, p, x, before, kept), g);
+    return replaced_product(p, kept_of(spec, p[1], kept), g);
   }
   // g J; by the candidate alone: with the gates held
   std::vector<double> whole_product(const Parameters<double>& p, const std::vector<double>& g,
                                     RestPath path) const {
     if (path == RestPath::all) return state_product(p, g);
-    return state_product(frozen_parameters(spec, p, x, before, Kept::candidate), g);
+    return replaced_product(p, kept_of(spec, p[1], Kept::candidate), g);
   }
 };
 
@@ -166,6 +191,41 @@ LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p
                                      : here.own_product(p, g_row, method == Method::gated_diagonal);
       if (method == Method::gated_dsf) hold_more(a, g_row, sent);
       add_row(sent, layout.offset(t - 1) + b, g);
+    }
+  }
+  return local_gradients(spec, p, layout, x, initial, states, g);
+}
+
+namespace {
+
+Grid<double> low_rank_blocks(const LayerSpec& spec, const Grid<double>& U, dim_t rank) {
+  if (spec.kind != CellKind::gru) return low_rank(U, rank);
+  const dim_t D = spec.hidden;
+  Grid<double> result = U;
+  const auto replace = [&](dim_t begin, dim_t count) {
+    Grid<double> block(count, D);
+    for (dim_t k = 0; k < count; ++k) block.set_row(k, U.row(begin + k));
+    block = low_rank(block, rank);
+    for (dim_t k = 0; k < count; ++k) result.set_row(begin + k, block.row(k));
+  };
+  replace(0, 2 * D);
+  if (spec.reset == GruReset::after) replace(2 * D, D);
+  return result;
+}
+
+}  // namespace
+
+LayerGradients layer_backward_rank(const LayerSpec& spec, const Parameters<double>& p,
+                                   const PackedLayout& layout, const Grid<double>& x,
+                                   const Grid<double>& initial, const Grid<double>& e, dim_t rank) {
+  const Grid<double> replacement = low_rank_blocks(spec, p[1], rank);
+  const Grid<double> states = layer_forward(spec, p, layout, x, initial);
+  Grid<double> g = e;
+  for (dim_t t = layout.steps() - 1; t > 0; --t) {
+    for (dim_t b = 0; b < layout.rows_at(t); ++b) {
+      const Row here = row_at(spec, layout, x, initial, states, t, b);
+      add_row(here.replaced_product(p, replacement, g.row(layout.offset(t) + b)),
+              layout.offset(t - 1) + b, g);
     }
   }
   return local_gradients(spec, p, layout, x, initial, states, g);

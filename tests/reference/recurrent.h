@@ -126,12 +126,15 @@ Grid<T> layer_forward(const LayerSpec& spec, const Parameters<T>& p, const Packe
 /// rnn has no other).
 enum class Kept { none, diagonal, candidate };
 
-/// J_t with the recurrent matrices U replaced by what is kept of them, U', the values of the
+/// U', what is kept of U.
+Grid<double> kept_of(const LayerSpec& spec, const Grid<double>& U, Kept kept);
+
+/// J_t with the recurrent matrices U replaced by others, U', the values of the
 /// gates staying what they are: f with U h written as  U' h + (U - U') h0,  h0 the value of h.
 /// `at` [S]: s_{t-1}. The values of f at it are the same as with p.
 Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<double>& p,
                                      const std::vector<double>& x, const std::vector<double>& at,
-                                     Kept kept);
+                                     const Grid<double>& replacement);
 
 /// gated: J replaced by its path around U (the rnn: by its diagonal); gated_diagonal: by the one
 /// with U's diagonals.
@@ -151,6 +154,12 @@ LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p
                               const PackedLayout& layout, const Grid<double>& x,
                               const Grid<double>& initial, const Grid<double>& e, Method method,
                               const std::vector<double>& a);
+
+/// bptt:rank:r by its definition: bptt with the J whose U's are replaced by low_rank() ones (low_rank.h): of
+/// the gru that of r and z and that of the candidate each, the latter only where it resets after.
+LayerGradients layer_backward_rank(const LayerSpec& spec, const Parameters<double>& p,
+                                   const PackedLayout& layout, const Grid<double>& x,
+                                   const Grid<double>& initial, const Grid<double>& e, dim_t rank);
 
 /// iterated:k by its definition,  g^(0) = scan(e),  g^(i) = scan(e + g^(i-1) (J - D)), D of gated.
 /// candidate:k: the same with the J of Kept::candidate.

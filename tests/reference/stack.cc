@@ -111,6 +111,13 @@ StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections
   });
 }
 
+StackGradients stack_backward_rank(const Stack& stack, dim_t rank) {
+  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
+    return layer_backward_rank(stack.layers[l], stack.parameters[l], stack.layout, x,
+                               stack.initial[l], e, rank);
+  });
+}
+
 StackGradients stack_backward_windows(const Stack& stack, dim_t window, RestPath path) {
   return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
     return layer_backward_windows(stack.layers[l], stack.parameters[l], stack.layout, x,

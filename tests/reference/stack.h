@@ -64,6 +64,8 @@ StackGradients stack_backward_iterated(const Stack& stack, dim_t corrections,
 StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections,
                                            RestPath path = RestPath::all);
 
+StackGradients stack_backward_rank(const Stack& stack, dim_t rank);
+
 StackGradients stack_backward_windows(const Stack& stack, dim_t window,
                                       RestPath path = RestPath::all);
 

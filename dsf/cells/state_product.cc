@@ -1,0 +1,51 @@
+#include "dsf/cells/state_product.h"
+
+#include "dsf/kernels/rows.h"
+
+namespace dsf {
+
+void StateProductWeights::pack(std::initializer_list<ConstMatrixF> blocks, Precision precision,
+                               dim_t rank) {
+  precision_ = precision;
+  rank_ = rank < blocks.begin()->cols ? rank : 0;
+  blocks_.resize(blocks.size());
+  if (rank_ > 0) return pack_factors(blocks);
+  auto packed = blocks_.begin();
+  for (const ConstMatrixF U : blocks) (packed++)->weights.pack(U, Op::none, precision);
+}
+
+void StateProductWeights::pack_factors(std::initializer_list<ConstMatrixF> blocks) {
+  const dim_t D = blocks.begin()->cols;
+  const MatrixF all = all_right_.reshape(static_cast<dim_t>(blocks.size()) * rank_, D);
+  dim_t row = 0;
+  auto packed = blocks_.begin();
+  for (const ConstMatrixF U : blocks) {
+    auto& [factors, weights] = *packed++;
+    factors.fit(U, rank_, precision_);
+    weights.pack(factors.left(), Op::none, precision_);
+    copy_rows(factors.right(), all.middle_rows(row, rank_));
+    row += rank_;
+  }
+  right_.pack(all, Op::none, precision_);
+}
+
+void StateProductWeights::add_product(std::initializer_list<ConstMatrixF> d,
+                                      ProductScratch& scratch, MatrixF g) const {
+  const auto multiply = [&](ConstMatrixF left, const PackedWeights& right, Into into, MatrixF to) {
+    gemm(scratch.operand(left, precision_), right, into, to);
+  };
+  auto block = blocks_.begin();
+  if (rank_ == 0) {
+    for (const ConstMatrixF part : d) multiply(part, (block++)->weights, Into::accumulate, g);
+    return;
+  }
+  const MatrixF inner = scratch.inner.reshape(g.rows, static_cast<dim_t>(d.size()) * rank_);
+  dim_t col = 0;
+  for (const ConstMatrixF part : d) {
+    multiply(part, (block++)->weights, Into::overwrite, inner.middle_cols(col, rank_));
+    col += rank_;
+  }
+  multiply(inner, right_, Into::accumulate, g);
+}
+
+}  // namespace dsf
