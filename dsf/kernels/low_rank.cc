@@ -1,5 +1,6 @@
 #include "dsf/kernels/low_rank.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -25,21 +26,57 @@ float dot(const float* x, const float* y, dim_t n) {
   return sum;
 }
 
+// Rows that are made orthonormal among themselves at a time.
+constexpr dim_t kPanelRows = 32;
+
+using SquaredNorms = std::array<float, kPanelRows>;
+
+SquaredNorms squared_norms(ConstMatrixF rows) {
+  SquaredNorms norms = {};
+  for (dim_t j = 0; j < rows.rows; ++j) {
+    norms[static_cast<std::size_t>(j)] = dot(rows.row(j), rows.row(j), rows.cols);
+  }
+  return norms;
+}
+
+// panel -= (panel done^T) done. Twice, because the first time leaves what rounding makes of large
+// parts along `done`.
+void remove_parts_along(ConstMatrixF done, Matrix& along_scratch, MatrixF panel) {
+  const MatrixF along = along_scratch.reshape(panel.rows, done.rows);
+  for (int pass = 0; pass < 2; ++pass) {
+    gemm(Op::none, panel, Op::transpose, done, Into::overwrite, along);
+    for (dim_t j = 0; j < along.rows; ++j) {
+      for (dim_t i = 0; i < along.cols; ++i) along(j, i) = -along(j, i);
+    }
+    gemm(Op::none, along, Op::none, done, Into::accumulate, panel);
+  }
+}
+
+// `before`: the squared norms of the rows as they were given.
+void make_panel_orthonormal(const SquaredNorms& before, MatrixF panel) {
+  constexpr float kLeast = 1e-10F;  // of a row's squared norm: what is left is rounding
+  for (dim_t j = 0; j < panel.rows; ++j) {
+    float* row = panel.row(j);
+    for (dim_t k = 0; k < j; ++k) {
+      const float* other = panel.row(k);
+      const float along = dot(row, other, panel.cols);
+      for (dim_t i = 0; i < panel.cols; ++i) row[i] -= along * other[i];
+    }
+    const float left = dot(row, row, panel.cols);
+    const bool remains = left > kLeast * before[static_cast<std::size_t>(j)];
+    const float scale = remains ? 1.0F / std::sqrt(left) : 0.0F;
+    for (dim_t i = 0; i < panel.cols; ++i) row[i] *= scale;
+  }
+}
+
 }  // namespace
 
-void make_rows_orthonormal(MatrixF rows) {
-  constexpr float kLeast = 1e-10F;  // of a row's squared norm: what is left is rounding
-  for (dim_t j = 0; j < rows.rows; ++j) {
-    float* row = rows.row(j);
-    const float before = dot(row, row, rows.cols);
-    for (dim_t k = 0; k < j; ++k) {
-      const float* other = rows.row(k);
-      const float along = dot(row, other, rows.cols);
-      for (dim_t i = 0; i < rows.cols; ++i) row[i] -= along * other[i];
-    }
-    const float left = dot(row, row, rows.cols);
-    const float scale = left > kLeast * before ? 1.0F / std::sqrt(left) : 0.0F;
-    for (dim_t i = 0; i < rows.cols; ++i) row[i] *= scale;
+void make_rows_orthonormal(MatrixF rows, Matrix& scratch) {
+  for (dim_t begin = 0; begin < rows.rows; begin += kPanelRows) {
+    const MatrixF panel = rows.middle_rows(begin, std::min(kPanelRows, rows.rows - begin));
+    const SquaredNorms before = squared_norms(panel);
+    if (begin > 0) remove_parts_along(rows.middle_rows(0, begin), scratch, panel);
+    make_panel_orthonormal(before, panel);
   }
 }
 
@@ -59,7 +96,7 @@ void LowRankFactors::fit(ConstMatrixF a, dim_t rank, Precision precision) {
   const OperandView whole = whole_operand_(a, precision);
   gemm(Op::none, whole, Op::transpose, thin_operand_(probe_, precision), Into::overwrite, left);
   gemm(Op::transpose, thin_operand_(left, precision), Op::none, whole, Into::overwrite, right);
-  make_rows_orthonormal(right);
+  make_rows_orthonormal(right, along_);
   gemm(Op::none, whole, Op::transpose, thin_operand_(right, precision), Into::overwrite, left);
 }
 

@@ -88,18 +88,23 @@ TEST(LowRankFactors, OfZeroAreZero) {
   }
 }
 
-TEST(OrthonormalRows, AreOrthonormalAndADependentOneIsZero) {
+TEST(OrthonormalRows, AreOrthonormalAndDependentOnesZero) {
+  constexpr dim_t kRows = 70;  // of more than two panels
+  constexpr dim_t kCols = 101;
   Rng rng(5);
-  Grid<float> rows(reference::random_grid(6, 37, 1.0, rng));
-  for (dim_t j = 0; j < 37; ++j) rows(4, j) = 2.0F * rows(1, j) - rows(3, j);
-  make_rows_orthonormal(rows.view());
-  for (dim_t i = 0; i < 6; ++i) {
+  Grid<float> rows(reference::random_grid(kRows, kCols, 1.0, rng));
+  for (const dim_t dependent : {4, 50}) {
+    for (dim_t j = 0; j < kCols; ++j) rows(dependent, j) = 2.0F * rows(1, j) - rows(3, j);
+  }
+  Matrix scratch;
+  make_rows_orthonormal(rows.view(), scratch);
+  for (dim_t i = 0; i < kRows; ++i) {
     for (dim_t k = 0; k <= i; ++k) {
       double sum = 0.0;
-      for (dim_t j = 0; j < 37; ++j) {
+      for (dim_t j = 0; j < kCols; ++j) {
         sum += static_cast<double>(rows(i, j)) * static_cast<double>(rows(k, j));
       }
-      EXPECT_NEAR(sum, i == k && i != 4 ? 1.0 : 0.0, 1e-5) << i << ", " << k;
+      EXPECT_NEAR(sum, i == k && i != 4 && i != 50 ? 1.0 : 0.0, 1e-5) << i << ", " << k;
     }
   }
 }
