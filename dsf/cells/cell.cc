@@ -237,8 +237,8 @@ void Cell::backward_step(const PackedLayout& layout, StepRows rows, RestPath pat
   if (rows.t == 0) return;
   if (path == RestPath::all) {
     add_recurrent_product(back, scratch);
-  } else {
-    add_held_product(back, scratch);
+  } else if (!finishes_by_product()) {
+    add_candidate_product(candidate_d(back), scratch, back.g_previous);
   }
 }
 
@@ -293,7 +293,7 @@ void Cell::rest_product(const PackedLayout& layout, const StepSpan& span, RestPa
     }
     add_recurrent_product(all, scratch);
   } else {
-    add_candidate_product(all, scratch);
+    add_candidate_product(all.d, scratch, rest);
     if (scales_candidate_product()) {
       for_each_step([&](const BackwardRows& rows) { scale_candidate_product(rows); });
     }

@@ -213,13 +213,15 @@ class Cell {
   /// g_{t-1} += d U: the way back through the pre-activations.
   virtual void add_recurrent_product(const BackwardRows& rows, ProductScratch& scratch) const = 0;
 
-  /// The same through the candidate alone, less what finish_gates has sent already.
-  virtual void add_held_product(const BackwardRows& rows, ProductScratch& scratch) const = 0;
+  /// The same through the candidate's block of U alone, by the d [n, D] that belongs to it.
+  virtual void add_candidate_product(ConstMatrixF d, ProductScratch& scratch,
+                                     MatrixF g_previous) const = 0;
+  /// That d, after backward_gates; where finishes_by_product(), finish_gates has sent it already.
+  virtual ConstMatrixF candidate_d(const BackwardRows& /*rows*/) const { return {}; }
 
-  // On trial, for RestPath::candidate: as backward_gates, but d [n, D] of the product by the
-  // candidate's block of U alone; that product; and what is elementwise behind it.
+  // On trial, for RestPath::candidate: as backward_gates, but with that d alone; then
+  // add_candidate_product, and what is elementwise behind it.
   virtual void backward_candidate(const BackwardRows& rows) const = 0;
-  virtual void add_candidate_product(const BackwardRows& rows, ProductScratch& scratch) const = 0;
   virtual bool scales_candidate_product() const { return false; }
   virtual void scale_candidate_product(const BackwardRows& /*rows*/) const {}
 

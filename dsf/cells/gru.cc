@@ -51,18 +51,13 @@ void GruResetAfterCell::add_recurrent_product(const BackwardRows& rows,
 }
 
 // g_{t-1} += (r d_n) U_n
-void GruResetAfterCell::add_held_product(const BackwardRows& rows, ProductScratch& scratch) const {
-  candidate_backward_.add_product({rows.d_extra}, scratch, rows.g_previous);
+void GruResetAfterCell::add_candidate_product(ConstMatrixF d, ProductScratch& scratch,
+                                              MatrixF g_previous) const {
+  candidate_backward_.add_product({d}, scratch, g_previous);
 }
 
 void GruResetAfterCell::backward_candidate(const BackwardRows& rows) const {
   gru_after_candidate_backward(rows.g, rows.gates, rows.d, rows.g_previous);
-}
-
-// g_{t-1} += (r d_n) U_n
-void GruResetAfterCell::add_candidate_product(const BackwardRows& rows,
-                                              ProductScratch& scratch) const {
-  candidate_backward_.add_product({rows.d}, scratch, rows.g_previous);
 }
 
 // g_{t-1} += d_r u_r + d_z u_z + r d_n u_n
@@ -132,9 +127,9 @@ void GruResetBeforeCell::backward_candidate(const BackwardRows& rows) const {
 }
 
 // d(r h_{t-1}) = d_n U_n, in g_{t-1}'s place
-void GruResetBeforeCell::add_candidate_product(const BackwardRows& rows,
-                                               ProductScratch& scratch) const {
-  gemm(scratch.operand(rows.d, precision()), backward_n_, Into::accumulate, rows.g_previous);
+void GruResetBeforeCell::add_candidate_product(ConstMatrixF d, ProductScratch& scratch,
+                                               MatrixF g_previous) const {
+  gemm(scratch.operand(d, precision()), backward_n_, Into::accumulate, g_previous);
 }
 
 void GruResetBeforeCell::scale_candidate_product(const BackwardRows& rows) const {

@@ -42,9 +42,10 @@ class GruResetAfterCell final : public GruCell {
   void forward_step(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
   void add_recurrent_product(const BackwardRows& rows, ProductScratch& scratch) const override;
-  void add_held_product(const BackwardRows& rows, ProductScratch& scratch) const override;
+  void add_candidate_product(ConstMatrixF d, ProductScratch& scratch,
+                             MatrixF g_previous) const override;
+  ConstMatrixF candidate_d(const BackwardRows& rows) const override { return rows.d_extra; }
   void backward_candidate(const BackwardRows& rows) const override;
-  void add_candidate_product(const BackwardRows& rows, ProductScratch& scratch) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const override;
@@ -66,9 +67,9 @@ class GruResetBeforeCell final : public GruCell {
   void finishing_product(ConstMatrixF d, OperandScratch& operand, MatrixF d_extra) const override;
   void finish_gates(const BackwardRows& rows) const override;
   void add_recurrent_product(const BackwardRows& rows, ProductScratch& scratch) const override;
-  void add_held_product(const BackwardRows& /*rows*/, ProductScratch& /*scratch*/) const override {}
+  void add_candidate_product(ConstMatrixF d, ProductScratch& scratch,
+                             MatrixF g_previous) const override;
   void backward_candidate(const BackwardRows& rows) const override;
-  void add_candidate_product(const BackwardRows& rows, ProductScratch& scratch) const override;
   bool scales_candidate_product() const override { return true; }
   void scale_candidate_product(const BackwardRows& rows) const override;
   void add_own_product(float sign, const BackwardRows& rows) const override;

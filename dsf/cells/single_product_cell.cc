@@ -26,15 +26,14 @@ void SingleProductCell::add_recurrent_product(const BackwardRows& rows,
   recurrent_backward_.add_product({rows.d}, scratch, h_of(rows.g_previous));
 }
 
-void SingleProductCell::add_held_product(const BackwardRows& rows, ProductScratch& scratch) const {
-  const dim_t D = shape().hidden;
-  candidate_backward_.add_product({rows.d.middle_cols(candidate() * D, D)}, scratch,
-                                  h_of(rows.g_previous));
+void SingleProductCell::add_candidate_product(ConstMatrixF d, ProductScratch& scratch,
+                                              MatrixF g_previous) const {
+  candidate_backward_.add_product({d}, scratch, h_of(g_previous));
 }
 
-void SingleProductCell::add_candidate_product(const BackwardRows& rows,
-                                              ProductScratch& scratch) const {
-  candidate_backward_.add_product({rows.d}, scratch, h_of(rows.g_previous));
+ConstMatrixF SingleProductCell::candidate_d(const BackwardRows& rows) const {
+  const dim_t D = shape().hidden;
+  return rows.d.middle_cols(candidate() * D, D);
 }
 
 void SingleProductCell::add_own_product(float sign, const BackwardRows& rows) const {

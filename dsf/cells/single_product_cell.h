@@ -15,8 +15,9 @@ class SingleProductCell : public Cell {
   void pack_recurrent(StateProductUse use) final;
   void forward_step(const ForwardRows& rows) const final;
   void add_recurrent_product(const BackwardRows& rows, ProductScratch& scratch) const final;
-  void add_held_product(const BackwardRows& rows, ProductScratch& scratch) const final;
-  void add_candidate_product(const BackwardRows& rows, ProductScratch& scratch) const final;
+  void add_candidate_product(ConstMatrixF d, ProductScratch& scratch,
+                             MatrixF g_previous) const final;
+  ConstMatrixF candidate_d(const BackwardRows& rows) const final;
   void add_own_product(float sign, const BackwardRows& rows) const final;
   void recurrent_gradients(const GradientOperands& operands, CellWork& work,
                            const CellGradients& gradients) const final;
