@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dsf/base/buffer.h"
+#include "dsf/cells/own_path.h"
 #include "dsf/kernels/low_rank.h"
 #include "dsf/kernels/packed_weights.h"
 
@@ -19,6 +20,10 @@ struct StateProductUse {
 
   bool any() const { return all || candidate; }
 };
+
+constexpr StateProductUse state_products_by(RestPath path, dim_t rank = 0) {
+  return {path == RestPath::all, path == RestPath::candidate, rank};
+}
 
 /// Memory of one task's products.
 struct ProductScratch {

@@ -15,9 +15,7 @@ class BpttFeedback final : public Feedback {
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
-  StateProductUse state_products() const override {
-    return {path_ == RestPath::all, path_ == RestPath::candidate, rank_};
-  }
+  StateProductUse state_products() const override { return state_products_by(path_, rank_); }
 
  private:
   RestPath path_;

@@ -46,9 +46,7 @@ class IteratedFeedback final : public Feedback {
 
   void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
            MatrixF g) override;
-  StateProductUse state_products() const override {
-    return {options_.path == RestPath::all, options_.path == RestPath::candidate};
-  }
+  StateProductUse state_products() const override { return state_products_by(options_.path); }
   dim_t trial_slots(dim_t batch) const override;
   dim_t workspace_numbers(const GradientShape& g) const override;
   std::vector<NamedBuffer> buffers() override;

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/reference/grid.h"
+#include "tests/reference/grid_products.h"
 #include "tests/reference/low_rank.h"
 
 namespace dsf {
@@ -12,17 +12,14 @@ namespace {
 
 using reference::Grid;
 
-// Rows [n, r] times [r, m] of Gaussian numbers, and `noise` of them.
+// A random [n, r] times a random [r, m], and noise.
 Grid<float> near_rank(dim_t n, dim_t m, dim_t rank, double noise) {
   Rng rng(3);
   const Grid<double> left = reference::random_grid(n, rank, 1.0, rng);
-  const Grid<double> right = reference::random_grid(rank, m, 1.0, rng);
+  const Grid<double> right = reference::random_grid(m, rank, 1.0, rng);
+  const Grid<double> exact = reference::apply_map(right, left);
   Grid<double> a = reference::random_grid(n, m, noise, rng);
-  for (dim_t i = 0; i < n; ++i) {
-    for (dim_t j = 0; j < m; ++j) {
-      for (dim_t k = 0; k < rank; ++k) a(i, j) += left(i, k) * right(k, j);
-    }
-  }
+  for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] += exact.values[i];
   return Grid<float>(a);
 }
 
