@@ -15,7 +15,7 @@ SOURCES := git ls-files --cached --others --exclude-standard
 EXISTING := while IFS= read -r f; do [ -f "$$f" ] && printf '%s\0' "$$f"; done; true
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check-sanitizers check-long fuzz bench bench-peers format lint install package clean
+.PHONY: help run build test check-sanitizers check-long check-distros fuzz bench bench-peers format lint install package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ check-sanitizers: ## the same tests under the address, undefined-behaviour and t
 check-long: build-tests build-fuzzers ## two hours: the long tests, the page in a browser, fuzzing, a soak
 	@$(SETUP) browser
 	scripts/check_long.sh
+
+check-distros: ## `make run` and `make test` in a new root file system of each Debian release; as root
+	scripts/check_distros.sh $(ARGS)
 
 fuzz: FUZZ_SECONDS ?= 600
 fuzz: build-fuzzers ## run the fuzz targets, each for FUZZ_SECONDS (600)
@@ -89,4 +92,4 @@ package: build ## a Debian package of the program, in build/
 	@ls $(BUILD)/dsf_*.deb
 
 clean: ## remove the build directories
-	rm -rf build build-debug build-asan build-tsan build-fuzz
+	rm -rf build build-debug build-asan build-tsan build-fuzz build-distros
