@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "dsf/base/error.h"
 #include "dsf/data/bpe_tokenizer.h"
@@ -33,6 +34,9 @@ void check_limits(const TokenizerConfig& config) {
 /// keeps for itself in training: a line with one would be left out.
 class PlainRuns final : public sentencepiece::SentenceIterator {
  public:
+  // Its own type in SentencePiece 0.1, Abseil's in 0.2.
+  using Status = decltype(std::declval<const sentencepiece::SentenceIterator&>().status());
+
   explicit PlainRuns(std::string_view text) : text_(text), tab_(text.find('\t')) {
     PlainRuns::Next();
   }
@@ -48,7 +52,7 @@ class PlainRuns final : public sentencepiece::SentenceIterator {
     }
   }
   const std::string& value() const override { return run_; }
-  sentencepiece::util::Status status() const override { return {}; }
+  Status status() const override { return {}; }
 
  private:
   std::string_view text_;
