@@ -57,7 +57,7 @@ dsf_find_library_(xxhash "xxHash" libxxhash-dev xxhash.h xxhash)
 # Newer SentencePiece headers use Abseil's, which their package may not bring along.
 if(TARGET dsf_deps::sentencepiece)
   file(STRINGS "${DSF_sentencepiece_INCLUDE_DIR}/sentencepiece_processor.h" dsf_absl_header_
-       REGEX "^#include \"absl/" LIMIT_COUNT 1)
+       REGEX "^#include [<\"]absl/" LIMIT_COUNT 1)
   if(dsf_absl_header_)
     find_package(absl CONFIG QUIET)
     if(TARGET absl::status)
