@@ -53,6 +53,21 @@ dsf_find_library_(kissfft "KISS FFT" libkissfft-dev kiss_fft.h kissfft-float)
 dsf_find_library_(sentencepiece "SentencePiece" libsentencepiece-dev sentencepiece_trainer.h
   sentencepiece sentencepiece_train)
 dsf_find_library_(xxhash "xxHash" libxxhash-dev xxhash.h xxhash)
+
+# Newer SentencePiece headers include Abseil's, which their package may not bring along.
+if(TARGET dsf_deps::sentencepiece)
+  file(STRINGS "${DSF_sentencepiece_INCLUDE_DIR}/sentencepiece_processor.h" dsf_absl_header_
+       REGEX "^#include \"absl/" LIMIT_COUNT 1)
+  if(dsf_absl_header_)
+    find_path(DSF_absl_INCLUDE_DIR NAMES absl/strings/string_view.h)
+    mark_as_advanced(DSF_absl_INCLUDE_DIR)
+    if(NOT DSF_absl_INCLUDE_DIR)
+      list(APPEND dsf_not_found_ "SentencePiece is there, but its headers include Abseil's, which \
+cannot be found (Debian package libabsl-dev)")
+    endif()
+  endif()
+  unset(dsf_absl_header_)
+endif()
 if(dsf_not_found_)
   list(JOIN dsf_not_found_ "; " dsf_NOT_FOUND_MESSAGE)
   set(dsf_FOUND FALSE)

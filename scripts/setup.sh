@@ -3,7 +3,8 @@
 #
 #   scripts/setup.sh [build] [test] [browser] [bench] [lint] [fuzz] [package] [mpi] [peers]    no name: build
 #
-# Silent when nothing is missing. DSF_SETUP=skip turns it off.
+# Silent when nothing is missing. DSF_SETUP=skip turns it off. On a system without apt it prints the
+# names of the packages there (scripts/other_systems.sh) and goes on if a compiler and CMake are there.
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -19,7 +20,7 @@ packages_of() {
       echo libdnnl-dev libhwy-dev libkissfft-dev        # numerics
       echo libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
       echo libcpp-httplib-dev                           # the page of dsf watch
-      echo libsentencepiece-dev libxxhash-dev zlib1g-dev           # data
+      echo libsentencepiece-dev libabsl-dev libxxhash-dev zlib1g-dev  # data
       echo gnuplot-nox                                  # figures
       ;;
     test)
@@ -29,7 +30,7 @@ packages_of() {
     browser) echo chromium chromium-driver python3 fonts-dejavu-core ;;  # to look at the page with
     bench) echo libbenchmark-dev ;;
     lint) echo clang-format clang-tidy libomp-dev ;;  # libomp-dev: omp.h for clang's parser
-    fuzz) echo clang libclang-rt-14-dev libomp-dev ;;
+    fuzz) echo clang libclang-rt-dev libomp-dev ;;
     package) echo dpkg-dev file ;;
     mpi) echo libopenmpi-dev openmpi-bin ;;
     peers) echo python3-torch libopenblas0-pthread libopenblas0-openmp ;;  # to compare with
@@ -82,9 +83,10 @@ for group; do
   wished+=("${more[@]}")
 done
 
-if ! command -v dpkg-query >/dev/null; then
-  say "no dpkg here, so nothing is checked. You need what Debian calls: ${wanted[*]}"
-  exit 0
+# Elsewhere than on Debian the build itself tells what is missing: CMake names each library.
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  "$(dirname "${BASH_SOURCE[0]}")/other_systems.sh" "$@"
+  exit
 fi
 
 mapfile -t missing < <(absent "${wanted[@]}" | sort -u)

@@ -1,6 +1,7 @@
 // dsf tokenizer: train one on a corpus, turn text into token ids and back.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

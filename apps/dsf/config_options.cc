@@ -1,6 +1,7 @@
 #include "apps/dsf/config_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 

@@ -1,6 +1,7 @@
 #include "dsf/bench/step.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>

@@ -1,6 +1,7 @@
 #include "dsf/train/config_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>

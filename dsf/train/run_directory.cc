@@ -1,6 +1,7 @@
 #include "dsf/train/run_directory.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>

@@ -336,8 +336,8 @@ void Trainer::evaluate() {
 
 void Trainer::save() {
   if (saved_step_ == state_.step) return;
-  std::vector<std::string> links = {"last"};
-  if (best_is_new_) links.emplace_back("best");
+  const std::vector<std::string> links =
+      best_is_new_ ? std::vector<std::string>{"last", "best"} : std::vector<std::string>{"last"};
   // A checkpoint never knows of steps that the log does not.
   if (ranks_.leads()) log_->sync();
   if (ranks_.size() > 1) require_same(ranks_, model_hash(model_), "the weights");
