@@ -92,11 +92,12 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Ce
     const dim_t n = rows.count;
     const MatrixF state_rows = states.middle_rows(B + begin, n);
     const dim_t previous = previous_row(layout, rows.t) + rows.begin;
-    forward_step({.previous = states.middle_rows(previous, n),
-                  .recurrent = recurrent.middle_rows(rows.begin, n),
-                  .gates = gates.middle_rows(begin, n),
-                  .state = state_rows,
-                  .operand = &work.products[static_cast<std::size_t>(slice_of(rows.begin))].operand});
+    forward_step(
+        {.previous = states.middle_rows(previous, n),
+         .recurrent = recurrent.middle_rows(rows.begin, n),
+         .gates = gates.middle_rows(begin, n),
+         .state = state_rows,
+         .operand = &work.products[static_cast<std::size_t>(slice_of(rows.begin))].operand});
     copy_rows(state_rows, y.middle_rows(begin, n));
   });
 

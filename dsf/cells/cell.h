@@ -143,8 +143,8 @@ class Cell {
   };
   /// All N rows, as operands in the GEMMs' precision.
   struct GradientOperands {
-    OperandView d;            ///< [N, C]
-    OperandView h_previous;   ///< [N, D]
+    OperandView d;             ///< [N, C]
+    OperandView h_previous;    ///< [N, D]
     const float* column_sums;  ///< [C]: of d
   };
 

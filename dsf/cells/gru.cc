@@ -91,8 +91,8 @@ void GruResetBeforeCell::finish_local_backward(const BackwardRows& rows,
   gemm(scratch.operand(d_n, precision()), backward_n_, Into::overwrite, d_reset_h);
   parallel_ranges(n, kTaskRows, [&](dim_t begin, dim_t end) {
     const auto part = [&](auto m) { return m.empty() ? m : m.middle_rows(begin, end - begin); };
-    gru_before_backward_reset(part(d_reset_h), part(rows.previous), part(rows.gates),
-                              part(rows.d), part(rows.g_previous));
+    gru_before_backward_reset(part(d_reset_h), part(rows.previous), part(rows.gates), part(rows.d),
+                              part(rows.g_previous));
   });
 }
 

@@ -10,7 +10,7 @@
 namespace dsf {
 namespace {
 
-constexpr float kDecay = 0.5F;   // of older sums, with each refit
+constexpr float kDecay = 0.5F;  // of older sums, with each refit
 constexpr dim_t kColumns = 16;  // of one task: a cache line of every row
 
 }  // namespace

@@ -80,8 +80,8 @@ AdaptiveFeedback::Schedule fit_schedule(const FeedbackConfig& config) {
         fmt::format("feedback.calibration = {}: must be at least 1", config.calibration));
   }
   if (config.refit_every < 0) {
-    throw ConfigError(fmt::format(
-        "feedback.refit_every = {}: must be at least 1, or 0 for never", config.refit_every));
+    throw ConfigError(fmt::format("feedback.refit_every = {}: must be at least 1, or 0 for never",
+                                  config.refit_every));
   }
   return {config.calibration, config.refit_every};
 }

@@ -32,9 +32,8 @@ class StationaryFeedback final : public Feedback {
   explicit StationaryFeedback(std::unique_ptr<FixedMatrix> matrix) : matrix_(std::move(matrix)) {}
 
   void run(BackwardPass& pass) override {
-    pass.walk([this](ConstMatrixF g_t, MatrixF g_previous) {
-      matrix_->add_product(g_t, g_previous);
-    });
+    pass.walk(
+        [this](ConstMatrixF g_t, MatrixF g_previous) { matrix_->add_product(g_t, g_previous); });
   }
   std::vector<NamedBuffer> buffers() override { return matrix_->buffers(); }
 
