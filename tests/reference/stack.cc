@@ -46,11 +46,7 @@ Stack random_stack(CellKind kind, GruReset reset, dim_t layers, dim_t hidden,
   return stack;
 }
 
-namespace {
-
-// layer_of(l, inputs, e): the backward pass of layer l.
-template <typename LayerOf>
-StackGradients backward_through(const Stack& stack, const LayerOf& layer_of) {
+StackGradients stack_backward(const Stack& stack, const Carry& carry) {
   std::vector<Grid<double>> inputs = {stack.x};
   for (std::size_t l = 0; l < stack.layers.size(); ++l) {
     Grid<double> y =
@@ -76,7 +72,11 @@ StackGradients backward_through(const Stack& stack, const LayerOf& layer_of) {
         for (dim_t j = 0; j < map.rows; ++j) e(i, k) += dy(i, j) * map(j, k);
       }
     }
-    LayerGradients layer = layer_of(l, inputs[l], e);
+    Carry of_layer = carry;
+    if (carry.a.empty()) of_layer.a = stack.diagonals[l];
+    LayerGradients layer = layer_backward(
+        {stack.layers[l], stack.parameters[l], stack.layout, inputs[l], stack.initial[l]}, e,
+        of_layer);
     result.parameters[l] = layer.parameters;
     if (stack.skip) {
       for (std::size_t i = 0; i < dy.values.size(); ++i) layer.dx.values[i] += dy.values[i];
@@ -85,44 +85,6 @@ StackGradients backward_through(const Stack& stack, const LayerOf& layer_of) {
   }
   result.dx = dy;
   return result;
-}
-
-}  // namespace
-
-StackGradients stack_backward(const Stack& stack, Method method) {
-  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
-    return layer_backward(stack.layers[l], stack.parameters[l], stack.layout, x, stack.initial[l],
-                          e, method, stack.diagonals[l]);
-  });
-}
-
-StackGradients stack_backward_iterated(const Stack& stack, dim_t corrections, RestPath path) {
-  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
-    const std::vector<double> none(static_cast<std::size_t>(stack.layers[l].state()), 0.0);
-    return layer_backward_iterated(stack.layers[l], stack.parameters[l], stack.layout, x,
-                                   stack.initial[l], e, corrections, path, none);
-  });
-}
-
-StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections, RestPath path) {
-  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
-    return layer_backward_iterated(stack.layers[l], stack.parameters[l], stack.layout, x,
-                                   stack.initial[l], e, corrections, path, stack.diagonals[l]);
-  });
-}
-
-StackGradients stack_backward_rank(const Stack& stack, dim_t rank) {
-  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
-    return layer_backward_rank(stack.layers[l], stack.parameters[l], stack.layout, x,
-                               stack.initial[l], e, rank);
-  });
-}
-
-StackGradients stack_backward_windows(const Stack& stack, dim_t window, RestPath path) {
-  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
-    return layer_backward_windows(stack.layers[l], stack.parameters[l], stack.layout, x,
-                                  stack.initial[l], e, window, path);
-  });
 }
 
 std::vector<Parameters<double>> complex_step_gradient(const Stack& stack) {
