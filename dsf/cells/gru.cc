@@ -10,7 +10,7 @@ namespace dsf {
 void GruResetAfterCell::pack_recurrent(JacobianUse use) {
   forward_.pack(weights().U, Op::transpose, precision());
   if (!use.needed) return;
-  if (use.rank > 0) {
+  if (use.rank > 0 && use.rank < shape().hidden) {
     backward_.pack({U_rz(), U_n()}, precision(), use.rank);
   } else {
     backward_.pack({weights().U}, precision(), 0);

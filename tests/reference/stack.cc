@@ -46,7 +46,7 @@ Stack random_stack(CellKind kind, GruReset reset, dim_t layers, dim_t hidden,
   return stack;
 }
 
-StackGradients stack_backward(const Stack& stack, const Carry& carry) {
+StackGradients stack_backward(const Stack& stack, const std::vector<Carry>& carries) {
   std::vector<Grid<double>> inputs = {stack.x};
   for (std::size_t l = 0; l < stack.layers.size(); ++l) {
     Grid<double> y =
@@ -72,11 +72,9 @@ StackGradients stack_backward(const Stack& stack, const Carry& carry) {
         for (dim_t j = 0; j < map.rows; ++j) e(i, k) += dy(i, j) * map(j, k);
       }
     }
-    Carry of_layer = carry;
-    if (carry.a.empty()) of_layer.a = stack.diagonals[l];
     LayerGradients layer = layer_backward(
         {stack.layers[l], stack.parameters[l], stack.layout, inputs[l], stack.initial[l]}, e,
-        of_layer);
+        carries[l]);
     result.parameters[l] = layer.parameters;
     if (stack.skip) {
       for (std::size_t i = 0; i < dy.values.size(); ++i) layer.dx.values[i] += dy.values[i];
@@ -85,6 +83,16 @@ StackGradients stack_backward(const Stack& stack, const Carry& carry) {
   }
   result.dx = dy;
   return result;
+}
+
+StackGradients stack_backward(const Stack& stack, Method method, dim_t number) {
+  std::vector<Carry> carries(stack.layers.size());
+  for (std::size_t l = 0; l < carries.size(); ++l) {
+    carries[l].method = method;
+    carries[l].number = number;
+    carries[l].a = stack.diagonals[l];
+  }
+  return stack_backward(stack, carries);
 }
 
 std::vector<Parameters<double>> complex_step_gradient(const Stack& stack) {

@@ -56,15 +56,10 @@ struct StackGradients {
   std::vector<Parameters<double>> parameters;
 };
 
-/// Layer by layer from the top; inside a layer, gradients go back in time as `carry` says. Where
-/// `carry.a` is empty, a is the stack's of that layer.
-StackGradients stack_backward(const Stack& stack, const Carry& carry);
-inline StackGradients stack_backward(const Stack& stack, Method method, dim_t number = 0) {
-  Carry carry;
-  carry.method = method;
-  carry.number = number;
-  return stack_backward(stack, carry);
-}
+/// Layer by layer from the top; inside layer l, gradients go back in time as carries[l] says.
+StackGradients stack_backward(const Stack& stack, const std::vector<Carry>& carries);
+/// By the same method in all layers, with the stack's diagonals.
+StackGradients stack_backward(const Stack& stack, Method method, dim_t number = 0);
 
 /// The derivative of the loss by every parameter, one complex step each: no backward pass at all.
 std::vector<Parameters<double>> complex_step_gradient(const Stack& stack);
