@@ -53,6 +53,7 @@ dsf_find_library_(kissfft "KISS FFT" libkissfft-dev kiss_fft.h kissfft-float)
 dsf_find_library_(sentencepiece "SentencePiece" libsentencepiece-dev sentencepiece_trainer.h
   sentencepiece sentencepiece_train)
 dsf_find_library_(xxhash "xxHash" libxxhash-dev xxhash.h xxhash)
+dsf_find_library_(eigen3 "Eigen" libeigen3-dev Eigen/QR)
 
 # Newer SentencePiece headers use Abseil's, which their package may not bring along.
 if(TARGET dsf_deps::sentencepiece)

@@ -26,10 +26,9 @@ int main() {
   dsf::TokenBatch batch;
   for (int step = 1; step <= 300; ++step) {
     batches.next(batch);
-    model.prepare(dsf::Precision::f32);
     const dsf::LossSum loss = model.forward_backward(batch, 1.0 / double(batch.tokens()));
     dsf::adam_update({}, /*learning_rate=*/0.01, /*gradient_scale=*/1.0, model.gradients(), adam,
-                     model.weights());
+                     model.mutable_weights());
     if (step % 100 == 0) std::cout << "step " << step << "  loss " << loss.mean() << "\n";
   }
 }

@@ -17,7 +17,7 @@ packages_of() {
   case "$1" in
     build)
       echo g++ cmake ninja-build pkg-config
-      echo libdnnl-dev libhwy-dev libkissfft-dev        # numerics
+      echo libdnnl-dev libhwy-dev libkissfft-dev libeigen3-dev  # numerics
       echo libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
       echo libcpp-httplib-dev                           # the page of dsf watch
       echo libsentencepiece-dev libabsl-dev libxxhash-dev zlib1g-dev  # data

@@ -31,12 +31,11 @@ FeedbackConfig dsf_feedback() { return {}; }
 class SharedStep {
  public:
   SharedStep(const StepConfig& config, Precision precision, Communicator& ranks, bool overlap)
-      : precision_(precision),
-        ranks_(ranks),
+      : ranks_(ranks),
         model_(config.model, dsf_feedback(), config.vocab, kSeed),
         sync_(ranks, model_.table().flat_size(), {.overlap = overlap}),
         batch_(random_batch(config.vocab, PackedLayout::uniform(config.steps, config.batch))) {
-    model_.prepare(precision);
+    model_.set_precision(precision);
   }
 
   /// One step, begun by all ranks together.
@@ -54,8 +53,7 @@ class SharedStep {
     sync_.finish();
     const double busy = ranks_.busy_seconds() - busy_before;
     const double clip = clip_scale(sync_.norm(model_.gradients()), 1.0);
-    sync_.update({}, kLearningRate, clip, model_.gradients(), adam_, model_.weights());
-    model_.prepare(precision_);
+    sync_.update({}, kLearningRate, clip, model_.gradients(), adam_, model_.mutable_weights());
     step_ = timer.seconds();
     const double exposed = sync_.exposed_seconds() - exposed_before;
     return {step_ - exposed, exposed, std::max(0.0, busy - exposed)};
@@ -86,7 +84,6 @@ class SharedStep {
 
   double scale() const { return 1.0 / static_cast<double>(batch_.tokens() * ranks_.size()); }
 
-  Precision precision_;
   Communicator& ranks_;
   LanguageModel model_;
   GradientSync sync_;

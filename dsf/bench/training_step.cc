@@ -54,18 +54,17 @@ TrainingStep::TrainingStep(const StepConfig& config, const std::string& method, 
 
 TrainingStep::TrainingStep(const StepConfig& config, const FeedbackConfig& feedback,
                            Precision precision)
-    : precision_(precision), model_(config.model, feedback, config.vocab, kSeed) {
+    : model_(config.model, feedback, config.vocab, kSeed) {
   adam_.m.resize(model_.table().flat_size());
   adam_.v.resize(model_.table().flat_size());
-  model_.prepare(precision);
+  model_.set_precision(precision);
 }
 
 PartTimes TrainingStep::run(const TokenBatch& batch) {
   model_.forward_backward(batch, 1.0 / static_cast<double>(batch.tokens()));
   const Timer timer;
   const double scale = clip_scale(global_norm(model_.gradients()), 1.0);
-  adam_update({}, kLearningRate, scale, model_.gradients(), adam_, model_.weights());
-  model_.prepare(precision_);
+  adam_update({}, kLearningRate, scale, model_.gradients(), adam_, model_.mutable_weights());
   const PhaseTimes& phases = model_.phase_times();
   return {phases.forward, phases.head, phases.backward, timer.seconds()};
 }

@@ -44,7 +44,6 @@ class TrainingStep {
   PartTimes run(const TokenBatch& batch);
 
  private:
-  Precision precision_;
   LanguageModel model_;
   AdamState adam_;
 };

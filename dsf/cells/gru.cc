@@ -1,101 +1,77 @@
 #include "dsf/cells/gru.h"
 
 #include "dsf/cells/row_parts.h"
-#include "dsf/kernels/diagonal_step.h"
-#include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/rows.h"
 
 namespace dsf {
-namespace {
-
-OperandView columns_of(const OperandView& m, dim_t begin, dim_t count) {
-  return m.block(0, m.rows, begin, count);
-}
-
-}  // namespace
-
-// dU_rz += d_rz^T h_{t-1},   db_hh += sum of d over the rows, for r and z
-void GruCell::gate_gradients(const GradientOperands& operands, const CellWork& work,
-                             const CellGradients& gradients) const {
-  const dim_t D = shape().hidden;
-  gemm(Op::transpose, columns_of(operands.d, 0, 2 * D), Op::none, operands.h_previous,
-       Into::accumulate, gradients.U.middle_rows(0, 2 * D));
-  add_row(work.bias_sums.data(), 2 * D, gradients.b_hh);
-}
 
 // --- reset after --------------------------------------------------------------------------------
 
-void GruResetAfterCell::pack_recurrent(StateProductUse use) {
+void GruResetAfterCell::pack_recurrent(JacobianUse use) {
   forward_.pack(weights().U, Op::transpose, precision());
-  if (use.all) recurrent_backward_.pack({U_rz(), U_n()}, precision(), use.rank);
-  if (use.candidate) candidate_backward_.pack({U_n()}, precision(), use.rank);
+  if (!use.needed) return;
+  if (use.rank > 0 && use.rank < shape().hidden) {
+    backward_.pack({U_rz(), U_n()}, precision(), use.rank);
+  } else {
+    backward_.pack({weights().U}, precision(), 0);
+  }
 }
 
 void GruResetAfterCell::forward_step(const ForwardRows& rows) const {
   gemm((*rows.operand)(rows.previous, precision()), forward_, Into::overwrite, rows.recurrent);
   for_each_part(rows, shape().hidden, [this](const ForwardRows& part) {
     gru_after_forward(part.recurrent, part.previous, weights().b_ih, weights().b_hh, part.gates,
-                      part.extra, part.state);
+                      part.state);
   });
 }
 
 void GruResetAfterCell::backward_gates(const BackwardRows& rows) const {
-  gru_after_backward(rows.g, rows.previous, rows.gates, rows.extra, rows.d, rows.d_extra,
-                     rows.g_previous);
+  gru_after_backward(rows.g, rows.previous, rows.gates, rows.d, rows.g_previous);
 }
 
-// g_{t-1} += d_rz U_rz + (r d_n) U_n
+// g_{t-1} += [d_r, d_z, r d_n] U
 void GruResetAfterCell::add_recurrent_product(const BackwardRows& rows,
                                               ProductScratch& scratch) const {
-  recurrent_backward_.add_product({rz_of(rows.d), rows.d_extra}, scratch, rows.g_previous);
+  const ConstMatrixF d = rows.d;
+  if (backward_.blocks() == 1) {
+    backward_.add_product({gates_of(d, gru_tape::reset, 3)}, scratch, rows.g_previous);
+  } else {
+    backward_.add_product({gates_of(d, gru_tape::reset, 2), gates_of(d, gru_tape::kept, 1)},
+                          scratch, rows.g_previous);
+  }
 }
 
-// g_{t-1} += (r d_n) U_n
-void GruResetAfterCell::add_candidate_product(ConstMatrixF d, ProductScratch& scratch,
-                                              MatrixF g_previous) const {
-  candidate_backward_.add_product({d}, scratch, g_previous);
-}
-
-void GruResetAfterCell::backward_candidate(const BackwardRows& rows) const {
-  gru_after_candidate_backward(rows.g, rows.gates, rows.d, rows.g_previous);
-}
-
-// g_{t-1} += d_r u_r + d_z u_z + r d_n u_n
-void GruResetAfterCell::add_own_product(float sign, const BackwardRows& rows) const {
-  const float* u = recurrent_diagonal();
-  add_own_products(sign, rz_of(rows.d), u, rows.g_previous);
-  add_own_products(sign, rows.d_extra, u + 2 * shape().hidden, rows.g_previous);
-}
-
-// dU_n += (r d_n)^T h_{t-1}
-void GruResetAfterCell::recurrent_gradients(const GradientOperands& operands, CellWork& work,
+// dU += [d_r, d_z, r d_n]^T h_{t-1}
+void GruResetAfterCell::recurrent_gradients(const GradientOperands& operands,
                                             const CellGradients& gradients) const {
-  const dim_t D = shape().hidden;
-  gate_gradients(operands, work, gradients);
-  gemm(Op::transpose, work.d_extra_operand(work.extra, precision()), Op::none, operands.h_previous,
-       Into::accumulate, gradients.U.middle_rows(2 * D, D));
-  column_sums(work.extra, work.partial_sums, gradients.b_hh + 2 * D);
+  gemm(Op::transpose, gates_of(operands.d, gru_tape::reset, 3), Op::none, operands.h_previous,
+       Into::accumulate, gradients.U);
+  add_row(operands.column_sums + gru_tape::reset * shape().hidden, 3 * shape().hidden,
+          gradients.b_hh);
 }
 
 // --- reset before -------------------------------------------------------------------------------
 
-void GruResetBeforeCell::pack_recurrent(StateProductUse use) {
+void GruResetBeforeCell::pack_recurrent(JacobianUse use) {
   forward_rz_.pack(U_rz(), Op::transpose, precision());
   forward_n_.pack(U_n(), Op::transpose, precision());
   backward_n_.pack(U_n(), Op::none, precision());  // local backward needs it with every feedback
-  if (use.all) recurrent_backward_.pack({U_rz()}, precision(), use.rank);
+  if (use.needed) backward_rz_.pack({U_rz()}, precision(), use.rank);
 }
 
 void GruResetBeforeCell::forward_step(const ForwardRows& rows) const {
   const dim_t D = shape().hidden;
+  const auto rz_of = [D](MatrixF recurrent) { return recurrent.middle_cols(0, 2 * D); };
+  const auto n_of = [D](MatrixF recurrent) { return recurrent.middle_cols(2 * D, D); };
   gemm((*rows.operand)(rows.previous, precision()), forward_rz_, Into::overwrite,
        rz_of(rows.recurrent));
-  for_each_part(rows, D, [this](const ForwardRows& part) {
+  for_each_part(rows, D, [&](const ForwardRows& part) {
     gru_before_forward_gates(rz_of(part.recurrent), part.previous, weights().b_ih, weights().b_hh,
-                             part.gates, part.extra);
+                             part.gates);
   });
-  gemm((*rows.operand)(rows.extra, precision()), forward_n_, Into::overwrite, n_of(rows.recurrent));
-  for_each_part(rows, D, [this](const ForwardRows& part) {
+  const ConstMatrixF reset_h = gates_of(rows.gates, gru_tape::kept, 1);
+  gemm((*rows.operand)(reset_h, precision()), forward_n_, Into::overwrite, n_of(rows.recurrent));
+  for_each_part(rows, D, [&](const ForwardRows& part) {
     gru_before_forward_state(n_of(part.recurrent), part.previous, weights().b_ih, weights().b_hh,
                              part.gates, part.state);
   });
@@ -105,52 +81,39 @@ void GruResetBeforeCell::backward_gates(const BackwardRows& rows) const {
   gru_before_backward(rows.g, rows.previous, rows.gates, rows.d, rows.g_previous);
 }
 
-// d(r h_{t-1}) = d_n U_n
-void GruResetBeforeCell::finishing_product(ConstMatrixF d, OperandScratch& operand,
-                                           MatrixF d_extra) const {
-  gemm(operand(n_of(d), precision()), backward_n_, Into::overwrite, d_extra);
+// d(r h_{t-1}) = d_n U_n; from it d_r, and the way back to h_{t-1} through the candidate.
+void GruResetBeforeCell::finish_local_backward(const BackwardRows& rows,
+                                               ProductScratch& scratch) const {
+  constexpr dim_t kTaskRows = 16;
+  const dim_t n = rows.d.rows;
+  const MatrixF d_reset_h = scratch.inner.reshape(n, shape().hidden);
+  const ConstMatrixF d_n = gates_of(rows.d, gru_tape::candidate, 1);
+  gemm(scratch.operand(d_n, precision()), backward_n_, Into::overwrite, d_reset_h);
+  parallel_ranges(n, kTaskRows, [&](dim_t begin, dim_t end) {
+    const auto part = [&](auto m) { return m.empty() ? m : m.middle_rows(begin, end - begin); };
+    gru_before_backward_reset(part(d_reset_h), part(rows.previous), part(rows.gates), part(rows.d),
+                              part(rows.g_previous));
+  });
 }
 
-// From it d_r, and the way back to h_{t-1} through the candidate.
-void GruResetBeforeCell::finish_gates(const BackwardRows& rows) const {
-  gru_before_backward_reset(rows.d_extra, rows.previous, rows.gates, rows.d, rows.g_previous);
-}
-
-// g_{t-1} += d_rz U_rz
+// g_{t-1} += [d_r, d_z] U_rz
 void GruResetBeforeCell::add_recurrent_product(const BackwardRows& rows,
                                                ProductScratch& scratch) const {
-  recurrent_backward_.add_product({rz_of(rows.d)}, scratch, rows.g_previous);
+  const ConstMatrixF d = rows.d;
+  backward_rz_.add_product({gates_of(d, gru_tape::reset, 2)}, scratch, rows.g_previous);
 }
 
-void GruResetBeforeCell::backward_candidate(const BackwardRows& rows) const {
-  gru_before_candidate_backward(rows.g, rows.gates, rows.d, rows.g_previous);
-}
-
-// d(r h_{t-1}) = d_n U_n, in g_{t-1}'s place
-void GruResetBeforeCell::add_candidate_product(ConstMatrixF d, ProductScratch& scratch,
-                                               MatrixF g_previous) const {
-  gemm(scratch.operand(d, precision()), backward_n_, Into::accumulate, g_previous);
-}
-
-void GruResetBeforeCell::scale_candidate_product(const BackwardRows& rows) const {
-  gru_scale_by_reset(rows.gates, rows.g_previous);
-}
-
-// The unit's own reset gate, own candidate and update gate.
-void GruResetBeforeCell::add_own_product(float sign, const BackwardRows& rows) const {
-  add_gru_before_own_product(sign, rows.previous, rows.gates, rows.d, recurrent_diagonal(),
-                             rows.g_previous);
-}
-
-// dU_n += d_n^T (r h_{t-1})
-void GruResetBeforeCell::recurrent_gradients(const GradientOperands& operands, CellWork& work,
+// dU_rz += [d_r, d_z]^T h_{t-1},   dU_n += d_n^T (r h_{t-1})
+void GruResetBeforeCell::recurrent_gradients(const GradientOperands& operands,
                                              const CellGradients& gradients) const {
   const dim_t D = shape().hidden;
-  gate_gradients(operands, work, gradients);
-  gemm(Op::transpose, columns_of(operands.d, 2 * D, D), Op::none,
-       work.d_extra_operand(work.extra, precision()), Into::accumulate,
+  gemm(Op::transpose, gates_of(operands.d, gru_tape::reset, 2), Op::none, operands.h_previous,
+       Into::accumulate, gradients.U.middle_rows(0, 2 * D));
+  gemm(Op::transpose, gates_of(operands.d, gru_tape::candidate, 1), Op::none,
+       gates_of(operands.d, gru_tape::kept, 1), Into::accumulate,
        gradients.U.middle_rows(2 * D, D));
-  add_row(work.bias_sums.data() + 2 * D, D, gradients.b_hh + 2 * D);
+  add_row(operands.column_sums + gru_tape::reset * D, 2 * D, gradients.b_hh);
+  add_row(operands.column_sums + gru_tape::candidate * D, D, gradients.b_hh + 2 * D);
 }
 
 }  // namespace dsf

@@ -11,8 +11,4 @@ void LstmCell::backward_gates(const BackwardRows& rows) const {
   lstm_gates_backward(rows.g, rows.previous, rows.state, rows.gates, rows.d, rows.g_previous);
 }
 
-void LstmCell::backward_candidate(const BackwardRows& rows) const {
-  lstm_candidate_backward(rows.g, rows.state, rows.gates, rows.d, rows.g_previous);
-}
-
 }  // namespace dsf

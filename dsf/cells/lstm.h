@@ -9,13 +9,15 @@ namespace dsf {
 class LstmCell final : public SingleProductCell {
  public:
   LstmCell(dim_t input, dim_t hidden)
-      : SingleProductCell({input, hidden, lstm_gate::count, 2 * hidden}) {}
+      : SingleProductCell({.input = input,
+                           .hidden = hidden,
+                           .gates = lstm_gate::count,
+                           .state = 2 * hidden,
+                           .tape = lstm_gate::count * hidden}) {}
 
  private:
   void forward_gates(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
-  void backward_candidate(const BackwardRows& rows) const override;
-  dim_t candidate() const override { return lstm_gate::candidate; }
 };
 
 }  // namespace dsf

@@ -1,8 +1,15 @@
 #include "dsf/cells/rnn.h"
 
+#include "dsf/kernels/diagonal_step.h"
 #include "dsf/kernels/gates_rnn.h"
 
 namespace dsf {
+
+void RnnCell::pack_recurrent(JacobianUse use) {
+  SingleProductCell::pack_recurrent(use);
+  diagonal_.ensure(shape().hidden);
+  for (dim_t j = 0; j < shape().hidden; ++j) diagonal_[j] = weights().U(j, j);
+}
 
 void RnnCell::forward_gates(const ForwardRows& rows) const {
   rnn_gates_forward(rows.gates, rows.recurrent, weights().b_ih, weights().b_hh, rows.state);
@@ -11,6 +18,11 @@ void RnnCell::forward_gates(const ForwardRows& rows) const {
 // The state is the gate: rows.gates are still W x.
 void RnnCell::backward_gates(const BackwardRows& rows) const {
   rnn_gates_backward(rows.g, rows.state, rows.d);
+}
+
+// g_{t-1} += sign d u,   u: the diagonal of U
+void RnnCell::add_diagonal_part(float sign, const BackwardRows& rows) const {
+  add_signed_diagonal_product(sign, diagonal_.span(), rows.d, rows.g_previous);
 }
 
 }  // namespace dsf

@@ -7,14 +7,16 @@ namespace dsf {
 /// h = tanh(W x + b_ih + U h_{t-1} + b_hh)
 class RnnCell final : public SingleProductCell {
  public:
-  RnnCell(dim_t input, dim_t hidden) : SingleProductCell({input, hidden, 1, hidden}) {}
+  RnnCell(dim_t input, dim_t hidden)
+      : SingleProductCell({.input = input, .hidden = hidden, .state = hidden, .tape = hidden}) {}
 
  private:
-  bool has_gate_path() const override { return false; }
+  void pack_recurrent(JacobianUse use) override;
   void forward_gates(const ForwardRows& rows) const override;
   void backward_gates(const BackwardRows& rows) const override;
-  void backward_candidate(const BackwardRows& rows) const override { backward_gates(rows); }
-  dim_t candidate() const override { return 0; }
+  void add_diagonal_part(float sign, const BackwardRows& rows) const override;
+
+  Buffer<float> diagonal_;  // of U [D]
 };
 
 }  // namespace dsf

@@ -1,7 +1,7 @@
 #pragma once
 
-// The elementwise part of a step in a batch of a single slice (slices.h), which the calling thread
-// would else do alone while the others wait for the next product.
+// The elementwise part of a step in a batch of a single slice (slices.h): shared out, because the
+// calling thread would otherwise do it alone while the others wait for the next product.
 
 #include <algorithm>
 
@@ -20,7 +20,6 @@ void for_each_part(const Rows& rows, dim_t units, Body&& body) {
     body(Rows{.previous = rows.previous.middle_rows(begin, n),
               .recurrent = rows.recurrent.middle_rows(begin, n),
               .gates = rows.gates.middle_rows(begin, n),
-              .extra = rows.extra.middle_rows(begin, n),
               .state = rows.state.middle_rows(begin, n),
               .operand = nullptr});
   });

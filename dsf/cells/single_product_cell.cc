@@ -1,18 +1,13 @@
 #include "dsf/cells/single_product_cell.h"
 
 #include "dsf/cells/row_parts.h"
-#include "dsf/kernels/diagonal_step.h"
 #include "dsf/kernels/rows.h"
 
 namespace dsf {
 
-void SingleProductCell::pack_recurrent(StateProductUse use) {
+void SingleProductCell::pack_recurrent(JacobianUse use) {
   recurrent_forward_.pack(weights().U, Op::transpose, precision());
-  const dim_t D = shape().hidden;
-  if (use.all) recurrent_backward_.pack({weights().U}, precision(), use.rank);
-  if (use.candidate) {
-    candidate_backward_.pack({weights().U.middle_rows(candidate() * D, D)}, precision(), use.rank);
-  }
+  if (use.needed) recurrent_backward_.pack({weights().U}, precision(), use.rank);
 }
 
 void SingleProductCell::forward_step(const ForwardRows& rows) const {
@@ -26,24 +21,10 @@ void SingleProductCell::add_recurrent_product(const BackwardRows& rows,
   recurrent_backward_.add_product({rows.d}, scratch, h_of(rows.g_previous));
 }
 
-void SingleProductCell::add_candidate_product(ConstMatrixF d, ProductScratch& scratch,
-                                              MatrixF g_previous) const {
-  candidate_backward_.add_product({d}, scratch, h_of(g_previous));
-}
-
-ConstMatrixF SingleProductCell::candidate_d(const BackwardRows& rows) const {
-  const dim_t D = shape().hidden;
-  return rows.d.middle_cols(candidate() * D, D);
-}
-
-void SingleProductCell::add_own_product(float sign, const BackwardRows& rows) const {
-  add_own_products(sign, rows.d, recurrent_diagonal(), h_of(rows.g_previous));
-}
-
-void SingleProductCell::recurrent_gradients(const GradientOperands& operands, CellWork& work,
+void SingleProductCell::recurrent_gradients(const GradientOperands& operands,
                                             const CellGradients& gradients) const {
   gemm(Op::transpose, operands.d, Op::none, operands.h_previous, Into::accumulate, gradients.U);
-  add_row(work.bias_sums.data(), operands.d.cols, gradients.b_hh);
+  add_row(operands.column_sums, shape().gate_columns(), gradients.b_hh);
 }
 
 }  // namespace dsf

@@ -1,7 +1,7 @@
 #pragma once
 
 // How a walk through time is shared out: the sequences of a batch are cut into slices, and each
-// slice is walked through all its steps by one thread, with no barrier a step. A batch of a single
+// slice is walked through all its steps by one thread, with no barrier per step. A batch of a single
 // slice is walked by the calling thread, and each step's matrix product is shared out instead, by
 // columns. The cut depends on the shape of the batch alone, so results do not depend on the number
 // of threads.
@@ -21,6 +21,12 @@ inline dim_t slice_count(const PackedLayout& layout) {
 
 /// The slice a sequence belongs to: the index of the slice's own scratch memory.
 constexpr dim_t slice_of(dim_t sequence) { return sequence / kSliceRows; }
+
+/// The row of s_{t-1} for the first sequence of step t, in a matrix of B initial rows followed by the
+/// N rows of the batch.
+inline dim_t previous_row(const PackedLayout& layout, dim_t t) {
+  return t == 0 ? 0 : layout.batch() + layout.offset(t - 1);
+}
 
 /// body(begin, end) for every slice of sequences, in parallel where there is more than one.
 template <typename Body>

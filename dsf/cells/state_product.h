@@ -6,29 +6,24 @@
 #include <vector>
 
 #include "dsf/base/buffer.h"
-#include "dsf/cells/own_path.h"
 #include "dsf/kernels/low_rank.h"
 #include "dsf/kernels/packed_weights.h"
 
 namespace dsf {
 
-/// Which of them a feedback asks for, by RestPath (own_path.h).
-struct StateProductUse {
-  bool all = false;
-  bool candidate = false;
-  dim_t rank = 0;  ///< of matrices near U's blocks in their place; 0: U itself
+/// Whether a feedback multiplies by the Jacobian, so that U is packed for it.
+struct JacobianUse {
+  static constexpr dim_t kQuarterOfWidth = -1;
 
-  bool any() const { return all || candidate; }
+  bool needed = false;
+  /// Of thin factors that take the place of U's blocks: 0 is U itself, kQuarterOfWidth D / 4.
+  dim_t rank = 0;
 };
 
-constexpr StateProductUse state_products_by(RestPath path, dim_t rank = 0) {
-  return {path == RestPath::all, path == RestPath::candidate, rank};
-}
-
-/// Memory of one task's products.
+/// Memory of one task's products; a slice of the batch is one task.
 struct ProductScratch {
   OperandScratch operand;
-  Matrix inner;  ///< [n, r of all blocks]: d P
+  Matrix inner;  ///< [n, .]: d P, or what else stands between two products
 };
 
 /// Blocks of rows of U, packed for these products: as they are, or by factors of rank r.
@@ -40,6 +35,8 @@ class StateProductWeights {
  public:
   /// All blocks have D columns. `rank`: 0, or at least D: as they are.
   void pack(std::initializer_list<ConstMatrixF> blocks, Precision precision, dim_t rank);
+
+  dim_t blocks() const { return static_cast<dim_t>(blocks_.size()); }
 
   /// d: [n, rows of the block] for each of them; g [n, D].
   void add_product(std::initializer_list<ConstMatrixF> d, ProductScratch& scratch, MatrixF g) const;

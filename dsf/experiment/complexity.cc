@@ -14,6 +14,7 @@
 #include "dsf/base/log.h"
 #include "dsf/base/timer.h"
 #include "dsf/bench/layer.h"
+#include "dsf/kernels/diagonal_scan.h"
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/report/statistics.h"

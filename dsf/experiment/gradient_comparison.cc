@@ -146,8 +146,8 @@ std::unique_ptr<LanguageModel> with_feedback(const RunConfig& config,
                                              const LanguageModel& model) {
   auto twin = std::make_unique<LanguageModel>(config.model, feedback, model.vocab(),
                                               static_cast<std::uint64_t>(config.train.seed));
-  std::copy(model.weights().begin(), model.weights().end(), twin->weights().begin());
-  twin->prepare(precision_of(config.train));
+  std::copy(model.weights().begin(), model.weights().end(), twin->mutable_weights().begin());
+  twin->set_precision(precision_of(config.train));
   return twin;
 }
 

@@ -23,7 +23,7 @@ class PlainTraining {
     adam_.m.resize(model.table().flat_size());
     adam_.v.resize(model.table().flat_size());
     if (batcher_.carries_state()) state_ = model.zero_state(batcher_.batch_size());
-    model_.prepare(precision_of(config_.train));
+    model_.set_precision(precision_of(config_.train));
   }
 
   dim_t step() const { return step_; }
@@ -38,8 +38,7 @@ class PlainTraining {
                             batcher_.carries_state() ? &state_ : nullptr);
     const double scale = clip_scale(global_norm(model_.gradients()), config_.train.clip);
     adam_update(adam_config_of(config_.train), schedule_.learning_rate(step_), scale,
-                model_.gradients(), adam_, model_.weights());
-    model_.prepare(precision_of(config_.train));
+                model_.gradients(), adam_, model_.mutable_weights());
     ++step_;
   }
 

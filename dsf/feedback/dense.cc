@@ -25,22 +25,27 @@ void add_shifted(const PackedLayout& layout, dim_t h, ConstMatrixF product, Matr
 
 std::vector<NamedBuffer> DenseFeedback::buffers() { return {{"matrix", a_.span()}}; }
 
-void DenseFeedback::run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-                        MatrixF g) {
-  copy(a_, work.power.reshape(g.cols, g.cols));
-  work.square.reshape(g.cols, g.cols);
+void DenseFeedback::run(BackwardPass& pass) {
+  const PackedLayout& layout = pass.layout();
+  const MatrixF g = pass.g();
+  copy(a_, power_.reshape(g.cols, g.cols));
+  square_.reshape(g.cols, g.cols);
   for (dim_t h = 1; h < layout.steps(); h *= 2) {
     const dim_t rows = g.rows - layout.offset(h);
-    const MatrixF product = work.rest.reshape(rows, g.cols);
-    const ConstMatrixF power = work.power;
+    const MatrixF product = product_.reshape(rows, g.cols);
+    const ConstMatrixF power = power_;
     gemm(Op::none, g.middle_rows(layout.offset(h), rows), Op::none, power, Into::overwrite,
          product);
     add_shifted(layout, h, product, g);
     if (2 * h >= layout.steps()) break;
-    gemm(Op::none, power, Op::none, power, Into::overwrite, work.square);
-    std::swap(work.power, work.square);
+    gemm(Op::none, power, Op::none, power, Into::overwrite, square_);
+    std::swap(power_, square_);
   }
-  cell.local_backward_all(g);
+  if (const MatrixF initial = pass.initial(); !initial.empty()) {
+    gemm(Op::none, g.middle_rows(0, initial.rows), Op::none, ConstMatrixF(a_), Into::accumulate,
+         initial);
+  }
+  pass.local_backward();
 }
 
 }  // namespace dsf

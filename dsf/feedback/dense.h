@@ -17,9 +17,8 @@ class DenseFeedback final : public Feedback {
  public:
   explicit DenseFeedback(Matrix a) : a_(std::move(a)) {}
 
-  void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-           MatrixF g) override;
-  /// rest, power and square.
+  void run(BackwardPass& pass) override;
+  /// product, power and square.
   dim_t workspace_numbers(const GradientShape& g) const override {
     return g.size() + 2 * g.state * g.state;
   }
@@ -28,6 +27,9 @@ class DenseFeedback final : public Feedback {
 
  private:
   Matrix a_;
+  Matrix power_;    // [S, S]: the power of A in use
+  Matrix square_;   // [S, S]: the next one
+  Matrix product_;  // [., S]: g times that power
 };
 
 }  // namespace dsf

@@ -1,6 +1,5 @@
 #include "dsf/feedback/diagonal.h"
 
-#include "dsf/feedback/streaming.h"
 #include "dsf/kernels/diagonal_step.h"
 
 namespace dsf {
@@ -9,7 +8,7 @@ namespace {
 // The smallest batch that is fused by default: below it there are too few slices to share out, and
 // a scan that cuts columns or time as well takes over. By shape alone, never by the number of
 // threads.
-constexpr dim_t kFusedBatch = 4 * kStreamingRows;
+constexpr dim_t kFusedBatch = 32;
 
 ScanForm scan_of(DiagonalForm form) {
   switch (form) {
@@ -30,17 +29,18 @@ bool DiagonalFeedback::is_fused(dim_t batch) const {
   return form_ == DiagonalForm::fused || (form_ == DiagonalForm::automatic && batch >= kFusedBatch);
 }
 
-void DiagonalFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
-                           FeedbackWorkspace& work, MatrixF g) {
-  if (is_fused(layout.batch())) {
-    const auto add_product = [&](ConstMatrixF g_t, MatrixF g_previous) {
+void DiagonalFeedback::run(BackwardPass& pass) {
+  if (is_fused(pass.layout().batch())) {
+    return pass.walk([this](ConstMatrixF g_t, MatrixF g_previous) {
       add_diagonal_product(a_.span(), g_t, g_previous);
-    };
-    stream_back(layout, cell, add_product, g);
-  } else {
-    reverse_scan(scan_of(form_), layout, a_.span(), work.scan, g);
-    cell.local_backward_all(g);
+    });
   }
+  const MatrixF g = pass.g();
+  reverse_scan(scan_of(form_), pass.layout(), a_.span(), scan_, g);
+  if (const MatrixF initial = pass.initial(); !initial.empty()) {
+    add_diagonal_product(a_.span(), g.middle_rows(0, initial.rows), initial);
+  }
+  pass.local_backward();
 }
 
 dim_t DiagonalFeedback::workspace_numbers(const GradientShape& g) const {

@@ -2,6 +2,7 @@
 
 #include "dsf/base/buffer.h"
 #include "dsf/feedback/feedback.h"
+#include "dsf/kernels/diagonal_scan.h"
 
 namespace dsf {
 
@@ -13,11 +14,10 @@ enum class DiagonalForm { automatic, fused, serial, blocked, fft };
 /// Diagonal State Feedbacks:  g_t = e_t + a g_{t+1}   (paper, eq. 13 with A = diag(a))
 class DiagonalFeedback final : public Feedback {
  public:
-  /// `a`: S numbers in [-1, 1]; dsf draws from [0, 1], what is learned may be negative.
+  /// `a`: S numbers in [-1, 1]; dsf draws from [0, 1], what is fitted may be negative.
   DiagonalFeedback(Buffer<float> a, DiagonalForm form) : a_(std::move(a)), form_(form) {}
 
-  void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-           MatrixF g) override;
+  void run(BackwardPass& pass) override;
   /// The scan's.
   dim_t workspace_numbers(const GradientShape& g) const override;
   std::vector<NamedBuffer> buffers() override { return {{"diagonal", a_.span()}}; }
@@ -28,6 +28,7 @@ class DiagonalFeedback final : public Feedback {
 
   Buffer<float> a_;
   DiagonalForm form_;
+  ScanWorkspace scan_;
 };
 
 }  // namespace dsf

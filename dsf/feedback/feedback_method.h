@@ -1,7 +1,9 @@
 #pragma once
 
-// The names of the feedbacks, as --feedback and feedback.method take them.
+// The names of the feedbacks, as --feedback and feedback.method take them: the one table of them.
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,45 +16,52 @@ enum class FeedbackKind {
   bptt,
   ft,
   dsf,
+  bptt_rank,
   gated,
-  gated_diagonal,
   gated_dsf,
   iterated,
-  iterated_dsf,
-  candidate,
-  candidate_dsf,
-  windows,
-  windows_candidate,
-  bptt_candidate,
-  bptt_rank,
-  fitted,
   adaptive,
-  learned,
   pairs,
-  blocks,
   lowrank,
-  dense,
-  orthogonal
+  orthogonal,
+  dense
 };
+
+/// One row of the table.
+struct FeedbackEntry {
+  std::string_view name;  ///< ":K" stands for a whole number, "[:K]" for one that may be left out
+  FeedbackKind kind = FeedbackKind::dsf;
+  std::string_view title;    ///< as people write it in a table or figure
+  std::string_view example;  ///< a name to try it by, where methods are compared
+  std::string_view summary;  ///< what it is, in one line of help
+};
+
+/// Every method of the library, the paper's three first.
+std::span<const FeedbackEntry> feedback_table();
+
+/// The names of feedback_table().
+const std::vector<std::string>& feedback_methods();
+
+/// "BPTT" for "bptt"; a name that the table does not have stays as it is.
+std::string feedback_title(std::string_view name);
+
+/// The examples of all methods, for comparisons.
+std::vector<std::string> feedback_examples();
 
 struct FeedbackMethod {
   FeedbackKind kind = FeedbackKind::dsf;
-  dim_t number = 0;  ///< K of bptt:rank:K, iterated:K, candidate:K, blocks:K, lowrank:K and so on
+  std::optional<dim_t> number;  ///< K, if the name has one
 };
 
-/// Every name; ":K" stands for a whole number in place of K.
-const std::vector<std::string>& feedback_methods();
-
 /// Of the library's own; one that is registered (feedback_registry.h) has no kind. Throws
-/// ConfigError with the known names.
+/// ConfigError with the known names, or with the nearest one if the method was there once.
 FeedbackMethod parse_feedback_method(std::string_view name);
 
-/// True where some batches go back exactly, for the feedback to learn from them: `fitted`,
-/// `adaptive`, `learned`. One that is registered is taken not to. Throws ConfigError on an unknown
-/// name.
+/// True if some batches go back exactly, for the feedback to learn from them. One that is
+/// registered is taken not to. Throws ConfigError on an unknown name.
 bool learns_from_batches(std::string_view name);
 
-/// True where `value` is `name` or, for a name that ends in ":K", has a whole number there.
+/// True if `value` is `name` with a whole number in the place of K, if that has one.
 bool is_named(std::string_view value, std::string_view name);
 
 }  // namespace dsf

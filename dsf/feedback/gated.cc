@@ -1,14 +1,19 @@
 #include "dsf/feedback/gated.h"
 
-#include "dsf/feedback/streaming.h"
+#include "dsf/kernels/diagonal_step.h"
 
 namespace dsf {
 
-void GatedFeedback::run(const PackedLayout& layout, BackwardAccess& cell,
-                        FeedbackWorkspace& /*work*/, MatrixF g) {
-  walk_backward(layout, streaming_rows(layout.batch()),
-                [&](StepRows rows) { cell.own_path_step(rows, path_, g); });
-  cell.finish_local_backward();
+void GatedFeedback::run(BackwardPass& pass) {
+  if (a_.empty()) return pass.walk_diagonal();
+  pass.walk_diagonal([this](ConstMatrixF g_t, ConstMatrixF diagonal, MatrixF g_previous) {
+    add_joined_paths(a_.span(), g_t, diagonal, g_previous);
+  });
+}
+
+std::vector<NamedBuffer> GatedFeedback::buffers() {
+  if (a_.empty()) return {};
+  return {{"diagonal", a_.span()}};
 }
 
 }  // namespace dsf

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "dsf/feedback/random_matrix.h"
 #include "dsf/kernels/diagonal_step.h"
+#include "dsf/kernels/orthonormal.h"
 
 namespace dsf {
 namespace {

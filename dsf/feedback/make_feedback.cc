@@ -5,22 +5,19 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
-#include "dsf/feedback/block_diagonal.h"
+#include "dsf/feedback/adaptive.h"
 #include "dsf/feedback/bptt.h"
 #include "dsf/feedback/dense.h"
 #include "dsf/feedback/diagonal.h"
 #include "dsf/feedback/feedback.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/feedback/feedback_registry.h"
-#include "dsf/feedback/fitted.h"
 #include "dsf/feedback/gated.h"
-#include "dsf/feedback/gated_dsf.h"
 #include "dsf/feedback/iterated.h"
-#include "dsf/feedback/learned.h"
 #include "dsf/feedback/low_rank.h"
 #include "dsf/feedback/pairs.h"
 #include "dsf/feedback/random_matrix.h"
-#include "dsf/feedback/truncated.h"
+#include "dsf/feedback/stationary.h"
 
 namespace dsf {
 namespace {
@@ -77,45 +74,27 @@ Buffer<float> initial_diagonal(DiagonalInit init, std::pair<double, double> rang
   return a;
 }
 
-FitSchedule fit_schedule(const FeedbackConfig& config, bool refits) {
+AdaptiveFeedback::Schedule fit_schedule(const FeedbackConfig& config) {
   if (config.calibration < 1) {
     throw ConfigError(
         fmt::format("feedback.calibration = {}: must be at least 1", config.calibration));
   }
-  if (config.refit_every < 1) {
-    throw ConfigError(
-        fmt::format("feedback.refit_every = {}: must be at least 1", config.refit_every));
+  if (config.refit_every < 0) {
+    throw ConfigError(fmt::format("feedback.refit_every = {}: must be at least 1, or 0 for never",
+                                  config.refit_every));
   }
-  return {config.calibration, refits ? config.refit_every : 0};
+  return {config.calibration, config.refit_every};
 }
 
-void require_a_number(const FeedbackConfig& config, const FeedbackMethod& method) {
-  if (method.number >= 1) return;
+// K of a method that has no meaning without it.
+dim_t required_number(const FeedbackConfig& config, const FeedbackMethod& method) {
+  if (method.number.value_or(0) >= 1) return *method.number;
   throw ConfigError(
       fmt::format("feedback.method = \"{}\": the number must be at least 1", config.method));
 }
 
-std::unique_ptr<FixedMatrix> fixed_matrix(const FeedbackConfig& config,
-                                          const FeedbackMethod& method,
-                                          std::pair<double, double> range, dim_t state_size,
-                                          const Rng& rng) {
-  if (method.kind == FeedbackKind::pairs) return std::make_unique<PairsMatrix>(state_size, rng);
-  require_a_number(config, method);
-  if (method.kind == FeedbackKind::blocks) {
-    return std::make_unique<BlockDiagonalMatrix>(state_size, method.number, range.first,
-                                                 range.second, rng);
-  }
-  return std::make_unique<LowRankMatrix>(state_size, method.number, range.first, range.second, rng);
-}
-
-// `a`: of the first guess, or none.
-std::unique_ptr<Feedback> corrected_gates(dim_t corrections, RestPath path, Buffer<float> a = {}) {
-  if (corrections > 0) {
-    return std::make_unique<IteratedFeedback>(
-        IteratedFeedback::Options{.corrections = corrections, .path = path}, std::move(a));
-  }
-  if (a.empty()) return std::make_unique<GatedFeedback>(OwnPath::gates);
-  return std::make_unique<GatedDsfFeedback>(std::move(a));
+dim_t rank_of(const FeedbackConfig& config, const FeedbackMethod& method) {
+  return method.number ? required_number(config, method) : JacobianUse::kQuarterOfWidth;
 }
 
 }  // namespace
@@ -130,54 +109,34 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
   const DiagonalInit init = look_up("feedback.init", config.init, kInits);
   const DiagonalForm form = look_up("feedback.scan", config.scan, kForms);
   const std::pair<double, double> range = checked_range(config.range);
-  const FitSchedule schedule = fit_schedule(config, method.kind != FeedbackKind::fitted);
-  const auto draw_diagonal = [&] {
-    return initial_diagonal(init, range, state_size, Rng(seed, purpose));
-  };
+  const AdaptiveFeedback::Schedule schedule = fit_schedule(config);
+  const Rng rng(seed, purpose);
+  const auto draw_diagonal = [&] { return initial_diagonal(init, range, state_size, rng); };
   switch (method.kind) {
     case FeedbackKind::bptt:
-      return std::make_unique<BpttFeedback>(RestPath::all);
-    case FeedbackKind::bptt_candidate:
-      return std::make_unique<BpttFeedback>(RestPath::candidate);
+      return std::make_unique<BpttFeedback>();
     case FeedbackKind::bptt_rank:
-      require_a_number(config, method);
-      return std::make_unique<BpttFeedback>(RestPath::all, method.number);
+      return std::make_unique<BpttFeedback>(rank_of(config, method));
     case FeedbackKind::ft:
       return std::make_unique<TruncatedFeedback>();
     case FeedbackKind::gated:
-      return std::make_unique<GatedFeedback>(OwnPath::gates);
-    case FeedbackKind::gated_diagonal:
-      return std::make_unique<GatedFeedback>(OwnPath::diagonal);
+      return std::make_unique<GatedFeedback>();
+    case FeedbackKind::gated_dsf:
+      return std::make_unique<GatedFeedback>(draw_diagonal());
     case FeedbackKind::iterated:
-      return corrected_gates(method.number, RestPath::all);
-    case FeedbackKind::candidate:
-      return corrected_gates(method.number, RestPath::candidate);
-    case FeedbackKind::gated_dsf:  // no correction
-    case FeedbackKind::iterated_dsf:
-      return corrected_gates(method.number, RestPath::all, draw_diagonal());
-    case FeedbackKind::candidate_dsf:
-      return corrected_gates(method.number, RestPath::candidate, draw_diagonal());
-    case FeedbackKind::windows:
-    case FeedbackKind::windows_candidate:
-      require_a_number(config, method);
-      return std::make_unique<IteratedFeedback>(IteratedFeedback::Options{
-          .path = method.kind == FeedbackKind::windows ? RestPath::all : RestPath::candidate,
-          .window = method.number});
-    case FeedbackKind::fitted:
+      return std::make_unique<IteratedFeedback>(required_number(config, method));
     case FeedbackKind::adaptive:
-      return std::make_unique<FittedFeedback>(state_size, form, schedule);
-    case FeedbackKind::learned:
-      return std::make_unique<LearnedFeedback>(draw_diagonal(), form, schedule);
+      return std::make_unique<AdaptiveFeedback>(state_size, form, schedule);
     case FeedbackKind::pairs:
-    case FeedbackKind::blocks:
+      return std::make_unique<StationaryFeedback>(std::make_unique<PairsMatrix>(state_size, rng));
     case FeedbackKind::lowrank:
-      return std::make_unique<StationaryFeedback>(
-          fixed_matrix(config, method, range, state_size, Rng(seed, purpose)));
+      return std::make_unique<StationaryFeedback>(std::make_unique<LowRankMatrix>(
+          state_size, required_number(config, method), range.first, range.second, rng));
     case FeedbackKind::dense:
-      return std::make_unique<DenseFeedback>(draw_gaussian_matrix(state_size, Rng(seed, purpose)));
+      return std::make_unique<DenseFeedback>(draw_gaussian_matrix(state_size, rng));
     case FeedbackKind::orthogonal:
       return std::make_unique<DenseFeedback>(
-          draw_orthogonal_matrix(state_size, range.first, range.second, Rng(seed, purpose)));
+          draw_orthogonal_matrix(state_size, range.first, range.second, rng));
     case FeedbackKind::dsf:
       break;
   }

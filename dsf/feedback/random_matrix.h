@@ -8,10 +8,6 @@
 
 namespace dsf {
 
-/// Fills `columns` [rows, n] with n <= rows orthonormal columns, uniformly random: Gaussian
-/// numbers, orthogonalised one column after the other (Gram-Schmidt, twice, for accuracy).
-void draw_orthonormal(Rng& rng, MatrixF columns);
-
 /// Gaussian numbers, scaled to a norm of 1 (to a hundredth, from below).
 Matrix draw_gaussian_matrix(dim_t size, Rng rng);
 

@@ -6,7 +6,7 @@
 //
 // A has a structure that makes the product cheap, row by row and without a large matrix product, so
 // the path through time is one walk with the local backward pass, as DSF's fused form. A structure
-// is one small file: pairs.h, block_diagonal.h, low_rank.h.
+// is one small file: pairs.h, low_rank.h.
 
 #include <memory>
 #include <utility>
@@ -31,8 +31,10 @@ class StationaryFeedback final : public Feedback {
  public:
   explicit StationaryFeedback(std::unique_ptr<FixedMatrix> matrix) : matrix_(std::move(matrix)) {}
 
-  void run(const PackedLayout& layout, BackwardAccess& cell, FeedbackWorkspace& work,
-           MatrixF g) override;
+  void run(BackwardPass& pass) override {
+    pass.walk(
+        [this](ConstMatrixF g_t, MatrixF g_previous) { matrix_->add_product(g_t, g_previous); });
+  }
   std::vector<NamedBuffer> buffers() override { return matrix_->buffers(); }
 
  private:

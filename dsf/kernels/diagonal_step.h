@@ -14,20 +14,23 @@ namespace dsf {
 /// the calling thread.
 void add_diagonal_product(std::span<const float> a, ConstMatrixF g, MatrixF g_previous);
 
-/// One step of two paths, the cell's own and the scan's where that one forgets:
+/// One step of two paths, the diagonal part of the Jacobian and the scan's `a` of what that part
+/// forgets:
 ///
-///   g_{t-1} = e_{t-1} + own + a (g_t - own),   own = g_t D_t
+///   g_{t-1} += diagonal + a (g_t - diagonal),   diagonal = g_t D_t
 ///
-/// `a` [S], `g` [n, S] and `e` [n, S] are read, `own` [n, S] becomes g_{t-1}; no aliasing. Runs on
-/// the calling thread.
-void join_paths(std::span<const float> a, ConstMatrixF g, ConstMatrixF e, MatrixF own);
+/// `a` [S], `g` [n, S] and `diagonal` [n, S] are read, `g_previous` [n, S] is accumulated into; no
+/// aliasing. Runs on the calling thread.
+void add_joined_paths(std::span<const float> a, ConstMatrixF g, ConstMatrixF diagonal,
+                      MatrixF g_previous);
 
-/// What d sends back through the diagonals u_1 .. u_K of K recurrent matrices alone:
+/// What d sends back through the diagonal u of a recurrent matrix alone:
 ///
-///   g_{t-1} += sign (u_1 d_1 + ... + u_K d_K)
+///   g_{t-1} += sign u d
 ///
-/// `d` [n, K D] and `u` [K D] are read, `g_previous` [n, D] is accumulated into; no aliasing. Runs
-/// on the calling thread.
-void add_own_products(float sign, ConstMatrixF d, const float* u, MatrixF g_previous);
+/// `d` [n, D] and `u` [D] are read, `g_previous` [n, D] is accumulated into; no aliasing. Runs on
+/// the calling thread.
+void add_signed_diagonal_product(float sign, std::span<const float> u, ConstMatrixF d,
+                                 MatrixF g_previous);
 
 }  // namespace dsf

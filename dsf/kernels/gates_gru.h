@@ -7,97 +7,78 @@
 //   n = tanh(W_n x + b_ih + U_n (r h_{t-1}) + b_hh)     reset before (the paper's printed equation)
 //   h = (1 - z) n + z h_{t-1}
 //
-//   D hidden units. Gates [n, 3D] in the order of gru_gate, biases [3D] in the same order;
-//   everything else [n, D] unless it says otherwise.
+//   D hidden units. Biases [3D] and products U h [n, 3D] in the order of gru_gate, the tape [n, 4D]
+//   in that of gru_tape; everything else [n, D] unless it says otherwise.
 
 #include "dsf/base/view.h"
 
 namespace dsf {
 
-/// PyTorch's order of the gates: rows of W, U and the biases, columns of `gates`.
+/// PyTorch's order of the gates: rows of W, U and the biases.
 namespace gru_gate {
 enum Order : dim_t { reset, update, candidate, count };
 }
 
+/// The columns of the tape, D each. Forward leaves [n | r | z | kept], backward [d_n | d_r | d_z |
+/// d_kept] in their place, so that one product serves W with columns 0 to 3D, and another serves U
+/// in PyTorch's order with columns D to 4D if the GRU resets after.
+///
+///                 kept                  d_kept
+///   reset after   U_n h_{t-1} + b_hh    r d_n, its gradient
+///   reset before  r h_{t-1}             the same: dU_n = d_n^T (r h_{t-1}) reads it
+namespace gru_tape {
+enum Column : dim_t { candidate, reset, update, kept, count };
+}
+
 // --- reset after --------------------------------------------------------------------------------
 
-/// recurrent    [n, 3D] in: U h_{t-1}
-/// h_previous   in: h_{t-1}
-/// gates        in: W x; out: r, z, n
-/// recurrent_n  overwritten: U_n h_{t-1} + b_hh, which backward needs
-/// h            overwritten; may not alias h_previous
+/// recurrent   [n, 3D] in: U h_{t-1}
+/// h_previous  in: h_{t-1}
+/// tape        in: W x in the first 3D columns; out: n, r, z, U_n h_{t-1} + b_hh
+/// h           overwritten; may not alias h_previous
 void gru_after_forward(ConstMatrixF recurrent, ConstMatrixF h_previous, const float* b_ih,
-                       const float* b_hh, MatrixF gates, MatrixF recurrent_n, MatrixF h);
+                       const float* b_hh, MatrixF tape, MatrixF h);
 
 ///   d_z = g (h_{t-1} - n) z (1 - z),   d_n = g (1 - z) (1 - n^2),
 ///   d_r = d_n (U_n h_{t-1} + b_hh) r (1 - r),   and g_{t-1} += g z  (the elementwise path)
 ///
 /// g, h_previous  in
-/// gates          in: r, z, n
-/// recurrent_n    in: U_n h_{t-1} + b_hh
-/// d              [n, 3D] overwritten: d_r, d_z, d_n, the gradients of W x; may be `gates`
-/// d_recurrent_n  overwritten: r d_n, the gradient of recurrent_n; may be `recurrent_n`
+/// tape           in: n, r, z, U_n h_{t-1} + b_hh
+/// d              [n, 4D] overwritten: d_n, d_r, d_z, r d_n; may be `tape`
 /// g_previous     accumulated into; an empty view: not wanted
-void gru_after_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF gates,
-                        ConstMatrixF recurrent_n, MatrixF d, MatrixF d_recurrent_n,
+void gru_after_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF tape, MatrixF d,
                         MatrixF g_previous);
-
-/// The same with the gates held at their values, for the gradient of recurrent_n alone:
-///   d = r d_n,   g_{t-1} += g z
-/// g, gates, g_previous as above; d overwritten
-void gru_after_candidate_backward(ConstMatrixF g, ConstMatrixF gates, MatrixF d,
-                                  MatrixF g_previous);
 
 // --- reset before -------------------------------------------------------------------------------
 
 /// The gates that come before the candidate's product.
 /// recurrent_rz  [n, 2D] in: U_r h_{t-1}, U_z h_{t-1}
 /// h_previous    in
-/// gates         in: W x; out: r, z; the candidate's columns are left alone
-/// reset_h       overwritten: r h_{t-1}, the operand of the candidate's product
+/// tape          in: W x in the first 3D columns; out: r, z, r h_{t-1}; n's columns are left alone
 void gru_before_forward_gates(ConstMatrixF recurrent_rz, ConstMatrixF h_previous, const float* b_ih,
-                              const float* b_hh, MatrixF gates, MatrixF reset_h);
+                              const float* b_hh, MatrixF tape);
 
 /// The candidate and the new state.
 /// recurrent_n  in: U_n (r h_{t-1})
 /// h_previous   in
-/// gates        in: r, z, W_n x; out: r, z, n
+/// tape         in: W_n x, r, z; out: n, r, z
 /// h            overwritten; may not alias h_previous
 void gru_before_forward_state(ConstMatrixF recurrent_n, ConstMatrixF h_previous, const float* b_ih,
-                              const float* b_hh, MatrixF gates, MatrixF h);
+                              const float* b_hh, MatrixF tape, MatrixF h);
 
 /// d_z, d_n and g_{t-1} += g z as above; d_r is not known yet.
-/// gates  in: r, z, n
-/// d      [n, 3D] overwritten: d_z, d_n; the reset gate's columns are left alone; may be `gates`
-void gru_before_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF gates, MatrixF d,
+/// tape  in: n, r, z
+/// d     [n, 4D] overwritten: d_n, d_z; the other columns are left alone; may be `tape`
+void gru_before_backward(ConstMatrixF g, ConstMatrixF h_previous, ConstMatrixF tape, MatrixF d,
                          MatrixF g_previous);
 
 ///   d_r = d(r h_{t-1}) h_{t-1} r (1 - r),   g_{t-1} += d(r h_{t-1}) r
 /// where d(r h_{t-1}) = d_n U_n is a matrix product the caller has done.
 /// d_reset_h, h_previous  in
-/// gates                  in: r in the reset gate's columns
-/// d                      [n, 3D] overwritten: d_r in the same columns; may be `gates`
+/// tape                   in: r
+/// d                      [n, 4D] overwritten: d_r; may be `tape`
 /// g_previous             accumulated into; an empty view: not wanted
-void gru_before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, ConstMatrixF gates,
+void gru_before_backward_reset(ConstMatrixF d_reset_h, ConstMatrixF h_previous, ConstMatrixF tape,
                                MatrixF d, MatrixF g_previous);
-
-/// With the gates held at their values:  d = d_n,   g_{t-1} += g z,   and behind the product
-/// d_n U_n,   d(h_{t-1}) = d(r h_{t-1}) r.
-/// g, gates, g_previous as above; d overwritten
-void gru_before_candidate_backward(ConstMatrixF g, ConstMatrixF gates, MatrixF d,
-                                   MatrixF g_previous);
-/// gates  in: r in the reset gate's columns
-/// m      multiplied by it
-void gru_scale_by_reset(ConstMatrixF gates, MatrixF m);
-
-/// What a unit sends back to itself through its own recurrent weights u = [u_r, u_z, u_n] [3D], the
-/// diagonals of U_r, U_z and U_n:
-///   g_{t-1} += sign (d_z u_z + d_n u_n (r + h_{t-1} r (1 - r) u_r))
-/// h_previous  in
-/// gates       in: r in the reset gate's columns
-/// d           [n, 3D] in: d_z, d_n; may be `gates`
-/// g_previous  accumulated into
-void add_gru_before_own_product(float sign, ConstMatrixF h_previous, ConstMatrixF gates,
-                                ConstMatrixF d, const float* u, MatrixF g_previous);
 
 }  // namespace dsf

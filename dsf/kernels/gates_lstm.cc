@@ -41,12 +41,6 @@ void lstm_forward(ConstMatrixF recurrent, ConstMatrixF previous, const float* b_
   }
 }
 
-// dc = g_c + g_h o (1 - s^2),  s = tanh(c)
-template <class V>
-HWY_INLINE V cell_gradient(V g_h, V g_c, V o, V s_slope) {
-  return hn::MulAdd(hn::Mul(g_h, o), s_slope, g_c);
-}
-
 void lstm_backward(ConstMatrixF g, ConstMatrixF previous, ConstMatrixF state, ConstMatrixF gates,
                    MatrixF d_out, MatrixF g_previous) {
   const dim_t D = state.cols / 2;
@@ -69,38 +63,12 @@ void lstm_backward(ConstMatrixF g, ConstMatrixF previous, ConstMatrixF state, Co
       const auto o = hn::LoadU(d, gate + jo);
       const auto s = hn::Tanh(d, hn::LoadU(d, c + j));
       const auto dh = hn::LoadU(d, g_h + j);
-      const auto dc = cell_gradient(dh, hn::LoadU(d, g_c + j), o, tanh_slope(d, s));
+      const auto dc = hn::MulAdd(hn::Mul(dh, o), tanh_slope(d, s), hn::LoadU(d, g_c + j));
       const auto c_before = hn::LoadU(d, c_previous + j);
       hn::StoreU(hn::Mul(hn::Mul(dc, m), sigmoid_slope(d, i)), d, out + ji);
       hn::StoreU(hn::Mul(hn::Mul(dc, c_before), sigmoid_slope(d, f)), d, out + jf);
       hn::StoreU(hn::Mul(hn::Mul(dc, i), tanh_slope(d, m)), d, out + jm);
       hn::StoreU(hn::Mul(hn::Mul(dh, s), sigmoid_slope(d, o)), d, out + jo);
-      if (g_c_previous != nullptr) {
-        hn::StoreU(hn::MulAdd(dc, f, hn::LoadU(d, g_c_previous + j)), d, g_c_previous + j);
-      }
-    });
-  }
-}
-
-void candidate_backward(ConstMatrixF g, ConstMatrixF state, ConstMatrixF gates, MatrixF d_out,
-                        MatrixF g_previous) {
-  const dim_t D = d_out.cols;
-  for (dim_t row = 0; row < d_out.rows; ++row) {
-    const float* g_h = g.row(row);
-    const float* g_c = g_h + D;
-    const float* c = state.row(row) + D;
-    const float* gate = gates.row(row);
-    float* out = d_out.row(row);
-    float* g_c_previous = g_previous.empty() ? nullptr : g_previous.row(row) + D;
-    for_each_lane_group(D, [=](auto d, dim_t j) HWY_ATTR {
-      const auto i = hn::LoadU(d, gate + lstm_gate::input * D + j);
-      const auto f = hn::LoadU(d, gate + lstm_gate::forget * D + j);
-      const auto m = hn::LoadU(d, gate + lstm_gate::candidate * D + j);
-      const auto o = hn::LoadU(d, gate + lstm_gate::output * D + j);
-      const auto s = hn::Tanh(d, hn::LoadU(d, c + j));
-      const auto dc =
-          cell_gradient(hn::LoadU(d, g_h + j), hn::LoadU(d, g_c + j), o, tanh_slope(d, s));
-      hn::StoreU(hn::Mul(hn::Mul(dc, i), tanh_slope(d, m)), d, out + j);
       if (g_c_previous != nullptr) {
         hn::StoreU(hn::MulAdd(dc, f, hn::LoadU(d, g_c_previous + j)), d, g_c_previous + j);
       }
@@ -115,7 +83,6 @@ HWY_AFTER_NAMESPACE();
 namespace dsf {
 HWY_EXPORT(lstm_forward);
 HWY_EXPORT(lstm_backward);
-HWY_EXPORT(candidate_backward);
 
 void lstm_gates_forward(ConstMatrixF recurrent, ConstMatrixF previous, const float* b_ih,
                         const float* b_hh, MatrixF gates, MatrixF state) {
@@ -125,11 +92,6 @@ void lstm_gates_forward(ConstMatrixF recurrent, ConstMatrixF previous, const flo
 void lstm_gates_backward(ConstMatrixF g, ConstMatrixF previous, ConstMatrixF state,
                          ConstMatrixF gates, MatrixF d, MatrixF g_previous) {
   HWY_DYNAMIC_DISPATCH(lstm_backward)(g, previous, state, gates, d, g_previous);
-}
-
-void lstm_candidate_backward(ConstMatrixF g, ConstMatrixF state, ConstMatrixF gates, MatrixF d,
-                             MatrixF g_previous) {
-  HWY_DYNAMIC_DISPATCH(candidate_backward)(g, state, gates, d, g_previous);
 }
 
 }  // namespace dsf

@@ -37,12 +37,4 @@ void lstm_gates_forward(ConstMatrixF recurrent, ConstMatrixF previous, const flo
 void lstm_gates_backward(ConstMatrixF g, ConstMatrixF previous, ConstMatrixF state,
                          ConstMatrixF gates, MatrixF d, MatrixF g_previous);
 
-/// The same with the gates held at their values, for d_m alone:
-///   d_m = dc i (1 - m^2),   g_c(t-1) += dc f
-///
-/// g, state, gates, g_previous as above
-/// d  [n, D] overwritten: d_m
-void lstm_candidate_backward(ConstMatrixF g, ConstMatrixF state, ConstMatrixF gates, MatrixF d,
-                             MatrixF g_previous);
-
 }  // namespace dsf

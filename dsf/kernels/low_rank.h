@@ -30,13 +30,8 @@ class LowRankFactors {
   Matrix probe_;  // W
   Matrix left_;
   Matrix right_;
-  Matrix along_;
   OperandScratch whole_operand_;
   OperandScratch thin_operand_;
 };
-
-/// Gram-Schmidt from the first row to the last, some rows at a time. A row that depends on those
-/// before it becomes zero.
-void make_rows_orthonormal(MatrixF rows, Matrix& scratch);
 
 }  // namespace dsf

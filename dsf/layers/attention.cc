@@ -125,7 +125,7 @@ void Attention::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF /*st
 }
 
 void Attention::backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy,
-                         MatrixF dx, Gradients gradients) const {
+                         MatrixF dx, Gradients gradients) {
   auto& mine = static_cast<AttentionTape&>(tape);
   const MatrixF qkv = mine.qkv;
   const ConstMatrixF lse = mine.lse.view();

@@ -46,7 +46,7 @@ class Attention final : public Mixer {
   void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
                MatrixF y) const override;
   void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy, MatrixF dx,
-                Gradients gradients) const override;
+                Gradients gradients) override;
 
  private:
   dim_t width_;

@@ -107,7 +107,7 @@ void Ema::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Mix
 }
 
 void Ema::backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy,
-                   MatrixF dx, Gradients gradients) const {
+                   MatrixF dx, Gradients gradients) {
   auto& mine = static_cast<Tape&>(tape);
   silu_gate_backward(dy, mine.m, mine.r());
   const EmaCoefficientGradients to{mine.dq.reshape(dims_, channels_),

@@ -46,7 +46,7 @@ class Mixer {
   /// dy [N, output_width] is used as scratch and destroyed. dx [N, input] overwritten. No gradient
   /// flows into the initial state: a carried state is a constant.
   virtual void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy,
-                        MatrixF dx, Gradients gradients) const = 0;
+                        MatrixF dx, Gradients gradients) = 0;
 };
 
 }  // namespace dsf

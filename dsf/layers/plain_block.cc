@@ -50,7 +50,7 @@ void PlainBlock::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF sta
 }
 
 void PlainBlock::backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy,
-                          MatrixF dx, Gradients gradients) const {
+                          MatrixF dx, Gradients gradients) {
   auto& mine = static_cast<PlainBlockTape&>(tape);
   MatrixF d_mixed = dy;
   if (projection_) {

@@ -3,47 +3,22 @@
 #include <cmath>
 #include <utility>
 
+#include "dsf/kernels/rows.h"
+
 namespace dsf {
 namespace {
 
 struct RecurrentTape final : MixerTape {
   CellTape cell;
-  FeedbackWorkspace feedback;
 };
 
-class CellAccess final : public BackwardAccess {
- public:
-  CellAccess(const Cell& cell, const PackedLayout& layout, CellTape& tape)
-      : cell_(cell), layout_(layout), tape_(tape) {}
-
-  void local_backward_all(ConstMatrixF g) override {
-    cell_.local_backward(layout_, 0, layout_.total_rows(), g, tape_);
-    cell_.finish_local_backward(layout_, tape_);
+// e of each sequence's last step += the gradient of its last state.
+void add_to_last_steps(const PackedLayout& layout, ConstMatrixF last, MatrixF e) {
+  for (dim_t b = 0; b < last.rows; ++b) {
+    const dim_t row = layout.offset(layout.length(b) - 1) + b;
+    add_row(last.row(b), e.cols, e.row(row));
   }
-  void local_backward(StepRows rows, ConstMatrixF g) override {
-    cell_.local_backward(layout_, layout_.offset(rows.t) + rows.begin, rows.count, g, tape_);
-  }
-  void finish_local_backward() override { cell_.finish_local_backward(layout_, tape_); }
-  void backward_step(StepRows rows, RestPath path, MatrixF g) override {
-    cell_.backward_step(layout_, rows, path, tape_, g);
-  }
-  void own_path_step(StepRows rows, OwnPath path, MatrixF g) override {
-    cell_.own_path_step(layout_, rows, path, tape_, g);
-  }
-  void begin_trials(dim_t slots) override { cell_.begin_trials(slots, tape_); }
-  void own_path_trial(const StepSpan& span, const SpanStep& step, RestPath path, ConstMatrixF g,
-                      MatrixF g_previous) override {
-    cell_.own_path_trial(layout_, span, step, path, g, g_previous, tape_);
-  }
-  void rest_product(const StepSpan& span, RestPath path, MatrixF rest) override {
-    cell_.rest_product(layout_, span, path, tape_, rest);
-  }
-
- private:
-  const Cell& cell_;
-  const PackedLayout& layout_;
-  CellTape& tape_;
-};
+}
 
 }  // namespace
 
@@ -80,7 +55,7 @@ std::vector<NamedBuffer> RecurrentLayer::buffers() {
 void RecurrentLayer::prepare(Weights weights, Precision precision) {
   cell_->prepare({weights(weight_ih_), weights(weight_hh_), weights.vector(bias_ih_),
                   weights.vector(bias_hh_)},
-                 precision, feedback_->state_products());
+                 precision, feedback_->jacobian_use());
 }
 
 void RecurrentLayer::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state,
@@ -89,12 +64,14 @@ void RecurrentLayer::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF
 }
 
 void RecurrentLayer::backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape,
-                              MatrixF dy, MatrixF dx, Gradients gradients) const {
-  auto& own = static_cast<RecurrentTape&>(tape);
-  CellAccess access(*cell_, layout, own.cell);
-  cell_->begin_backward(layout, x, own.cell);
-  feedback_->run(layout, access, own.feedback, dy);
-  cell_->parameter_gradients(layout, x, own.cell, dx,
+                              MatrixF dy, const EndGradients& ends, MatrixF dx,
+                              Gradients gradients) {
+  CellTape& cell_tape = static_cast<RecurrentTape&>(tape).cell;
+  add_to_last_steps(layout, ends.last, dy);
+  zero_rows(ends.initial);
+  BackwardPass pass(*cell_, layout, x, cell_tape, dy, ends.initial);
+  feedback_->run(pass);
+  cell_->parameter_gradients(layout, x, cell_tape, dx,
                              {gradients(weight_ih_), gradients(weight_hh_),
                               gradients.vector(bias_ih_), gradients.vector(bias_hh_)});
 }

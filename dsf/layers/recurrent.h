@@ -37,9 +37,21 @@ class RecurrentLayer final : public Mixer {
   void prepare(Weights weights, Precision precision) override;
   void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
                MatrixF y) const override;
-  /// Once after each forward: the tape is used up. dx may be x itself.
+  /// Once after each forward: the tape is used up. dx may be x itself. Not const, because a feedback
+  /// may learn from the batch.
   void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy, MatrixF dx,
-                Gradients gradients) const override;
+                Gradients gradients) override {
+    backward(layout, x, tape, dy, {}, dx, gradients);
+  }
+
+  /// Gradients of the states at both ends of a batch, [B, S] each; an empty view: none.
+  struct EndGradients {
+    ConstMatrixF last;  ///< in: of the last states, on top of dy
+    MatrixF initial;    ///< out: of the initial states; bptt exact, dsf a * g_1, ft zero
+  };
+  /// The same with them. The language model, whose carried states are constants, asks for neither.
+  void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy,
+                const EndGradients& ends, MatrixF dx, Gradients gradients);
 
  private:
   std::string prefix_;

@@ -92,7 +92,7 @@ void TransformerBlock::backward_mlp(Tape& tape, MatrixF dy, Gradients gradients)
 }
 
 void TransformerBlock::backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape,
-                                MatrixF dy, MatrixF dx, Gradients gradients) const {
+                                MatrixF dy, MatrixF dx, Gradients gradients) {
   auto& mine = static_cast<Tape&>(tape);
   backward_mlp(mine, dy, gradients);
   const MatrixF du = dy;

@@ -92,7 +92,7 @@ struct LanguageModel::Impl {
   /// Embedding, blocks, final norm. activations[i] is the input of block i. Returns the head's
   /// input.
   ConstMatrixF forward(const TokenBatch& batch, ModelState* state) {
-    if (!prepared) throw Error("model: prepare() comes before the first pass");
+    pack_changed_weights();
     check_fits(batch, state);
     const dim_t rows = batch.tokens();
     const dim_t width = config.hidden;
@@ -111,6 +111,16 @@ struct LanguageModel::Impl {
     architecture.final_norm->forward(activations.back(), norm_tape.from_row(0),
                                      normalised.reshape(rows, width));
     return normalised;
+  }
+
+  /// Converts and packs the weights for the GEMMs, if they may have changed since the last pass.
+  void pack_changed_weights() {
+    if (packed) return;
+    const Weights values{weights.data()};
+    for (const auto& block : architecture.blocks) block->prepare(values, precision);
+    if (architecture.final_norm) architecture.final_norm->prepare(values);
+    architecture.head.prepare(values, precision);
+    packed = true;
   }
 
   void check_fits(const TokenBatch& batch, const ModelState* state) const {
@@ -169,7 +179,8 @@ struct LanguageModel::Impl {
   EmbeddingScratch embedding_scratch;
   SoftmaxHeadScratch head_scratch;
   PhaseTimes times;
-  bool prepared = false;
+  Precision precision = Precision::f32;
+  bool packed = false;  // the layers hold these weights in this precision
 };
 
 LanguageModel::LanguageModel(const ModelConfig& config, const FeedbackConfig& feedback, dim_t vocab,
@@ -183,7 +194,10 @@ LanguageModel::~LanguageModel() = default;
 const ModelConfig& LanguageModel::config() const { return impl_->config; }
 dim_t LanguageModel::vocab() const { return impl_->architecture.embedding.vocab(); }
 const ParameterTable& LanguageModel::table() const { return impl_->architecture.table; }
-std::span<float> LanguageModel::weights() { return impl_->weights.span(); }
+std::span<float> LanguageModel::mutable_weights() {
+  impl_->packed = false;
+  return impl_->weights.span();
+}
 std::span<const float> LanguageModel::weights() const {
   return std::as_const(impl_->weights).span();
 }
@@ -198,12 +212,9 @@ std::vector<NamedBuffer> LanguageModel::buffers() {
   return all;
 }
 
-void LanguageModel::prepare(Precision precision) {
-  const Weights weights{impl_->weights.data()};
-  for (const auto& block : impl_->architecture.blocks) block->prepare(weights, precision);
-  if (impl_->architecture.final_norm) impl_->architecture.final_norm->prepare(weights);
-  impl_->architecture.head.prepare(weights, precision);
-  impl_->prepared = true;
+void LanguageModel::set_precision(Precision precision) {
+  impl_->packed = impl_->packed && precision == impl_->precision;
+  impl_->precision = precision;
 }
 
 ModelState LanguageModel::zero_state(dim_t batch) const {

@@ -45,8 +45,8 @@ using GradientsReady = std::function<void(dim_t first)>;
 /// The recurrent states between two batches of a stream: one [B, state_width] matrix a block.
 using ModelState = std::vector<Matrix>;
 
-/// A language model and the memory of its steps. A training step is forward_backward, an update of
-/// weights() by gradients(), and prepare(). For one caller at a time: the threads are inside.
+/// A language model and the memory of its steps. A training step is forward_backward and an update of
+/// mutable_weights() by gradients(). For one caller at a time: the threads are inside.
 /// examples/language_model.cc is a whole training loop.
 class LanguageModel {
  public:
@@ -58,16 +58,18 @@ class LanguageModel {
   const ModelConfig& config() const;
   dim_t vocab() const;
   const ParameterTable& table() const;
-  /// Flat, table().flat_size() long. After changing the weights, call prepare().
-  std::span<float> weights();
+  /// Flat, table().flat_size() long.
   std::span<const float> weights() const;
+  /// The same, to be changed. Take it anew for each change: the next pass converts and packs the
+  /// weights for its GEMMs because it was taken.
+  std::span<float> mutable_weights();
   /// Allocated by the first forward_backward; same layout as the weights.
   std::span<float> gradients();
   /// What is not trained but belongs to the model (feedback diagonals).
   std::vector<NamedBuffer> buffers();
 
-  /// Converts and packs the weights for the GEMMs. Once after every change of the weights.
-  void prepare(Precision precision);
+  /// Of the GEMMs; f32 at first.
+  void set_precision(Precision precision);
 
   /// Zero states for `batch` sequences.
   ModelState zero_state(dim_t batch) const;

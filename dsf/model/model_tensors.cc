@@ -9,9 +9,9 @@ std::vector<dim_t> shape_of(const ParameterInfo& parameter) {
 
 std::vector<ModelTensor> model_tensors(LanguageModel& model) {
   std::vector<ModelTensor> tensors;
+  const std::span<float> weights = model.mutable_weights();
   for (const ParameterInfo& parameter : model.table().entries()) {
-    tensors.push_back(
-        {parameter.name, shape_of(parameter), values_of(parameter, model.weights()), true});
+    tensors.push_back({parameter.name, shape_of(parameter), values_of(parameter, weights), true});
   }
   for (const NamedBuffer& buffer : model.buffers()) {
     tensors.push_back(

@@ -28,7 +28,7 @@ struct ModelTensor {
   bool trained = true;  ///< false: one of the model's buffers
 };
 
-/// All parameters in the table's order, then the buffers.
+/// All parameters in the table's order, then the buffers; to be read or changed.
 std::vector<ModelTensor> model_tensors(LanguageModel& model);
 
 }  // namespace dsf

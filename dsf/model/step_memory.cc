@@ -48,27 +48,24 @@ struct MixerMemory {
   bool state_product = false;  // the recurrent matrices are packed for the way back too
 };
 
-// CellTape's states, CellWork, and FeedbackWorkspace.
+// CellTape's states, CellWork, and what the feedback keeps.
 MixerMemory recurrent_memory(const ModelConfig& config, const FeedbackConfig& feedback_config,
                              const BatchShape& batch) {
   const auto cell = make_cell(parse_cell_kind(config.mixer), parse_gru_reset(config.reset),
                               config.hidden, config.hidden);
   const CellShape& shape = cell->shape();
   const dim_t D = shape.hidden;
-  const dim_t KD = shape.gates * D;
   const dim_t S = shape.state;
-  const dim_t E = shape.extra;
   // Whatever it draws, it takes as much memory.
   const auto feedback = make_feedback(feedback_config, S, 0, "estimate");
-  RowBytes work = {KD + E + shape.d_extra, D + KD + D + E};
+  const JacobianUse use = feedback->jacobian_use();
+  RowBytes work = {shape.tape, D + shape.tape + D};
   if (!batch.uniform) work.f32 += S;  // gathered
-  const dim_t trial_rows = kSpanRows * feedback->trial_slots(batch.batch);
   return {.kept = {S, 0},
           .work = work,
-          .numbers = feedback->workspace_numbers({batch.rows, S, batch.steps, batch.batch}) +
-                     trial_rows * (KD + E),  // trial_d, trial_d_extra
+          .numbers = feedback->workspace_numbers({batch.rows, S, batch.steps, batch.batch}),
           .output = S,
-          .state_product = feedback->state_products().any()};
+          .state_product = use.needed};
 }
 
 // A workspace a thread, for the longest sequences.

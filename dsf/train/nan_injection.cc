@@ -41,7 +41,7 @@ std::span<float> target_of(const Injection& injection, LanguageModel& model, Tra
   for (const ParameterInfo& parameter : model.table().entries()) {
     if (parameter.name != injection.name) continue;
     if (injection.kind == "gradient") return values_of(parameter, model.gradients());
-    if (injection.kind == "weight") return values_of(parameter, model.weights());
+    if (injection.kind == "weight") return values_of(parameter, model.mutable_weights());
     if (injection.kind == "m") return values_of(parameter, state.adam.m.span());
     if (injection.kind == "v") return values_of(parameter, state.adam.v.span());
   }

@@ -103,7 +103,7 @@ void broadcast_state(Communicator& ranks, TrainingState& state, LanguageModel& m
   broadcast_values(ranks, state.adam.m.span());
   broadcast_values(ranks, state.adam.v.span());
   for (Matrix& carried : state.carried) broadcast_values(ranks, carried.span());
-  broadcast_values(ranks, model.weights());
+  broadcast_values(ranks, model.mutable_weights());
   for (const NamedBuffer& buffer : model.buffers()) broadcast_values(ranks, buffer.values);
 }
 

@@ -57,7 +57,7 @@ StoredModel open_stored_model(const fs::path& run, const std::string& checkpoint
   } else {
     load_named(paths.checkpoints(), checkpoint, stored);
   }
-  stored.model->prepare(precision_of(stored.config.train));
+  stored.model->set_precision(precision_of(stored.config.train));
   return stored;
 }
 

@@ -189,7 +189,7 @@ void Trainer::start() {
   }
   tidy_checkpoints();
   batcher_.seek(state_.position);
-  model_.prepare(precision_of(config_.train));
+  model_.set_precision(precision_of(config_.train));
   const StartReport report{.resumed = restored_,
                            .step = state_.step,
                            .total_steps = schedule_.total_steps(),
@@ -246,8 +246,7 @@ void Trainer::step() {
 void Trainer::update(const LossSum& sum) {
   sync_.update(adam_config_of(config_.train), schedule_.learning_rate(state_.step),
                clip_scale(gradient_norm_, config_.train.clip), model_.gradients(), state_.adam,
-               model_.weights());
-  model_.prepare(precision_of(config_.train));
+               model_.mutable_weights());
   skipped_in_a_row_ = 0;
   if (state_.trend.is_spike(sum.mean())) {
     log_->write_spike(state_.step + 1, sum.mean(), state_.trend.mean);

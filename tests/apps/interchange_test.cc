@@ -108,8 +108,7 @@ TEST_P(EveryModel, ComesBackToTheBit) {
 TEST_P(EveryModel, PyTorchAgreesOnTheLogits) {
   if (!has_torch()) GTEST_SKIP() << "PyTorch is not installed for " << kPython;
   LanguageModel model = make_model(1);
-  for (float& weight : model.weights()) weight *= 3.0F;  // far from linear
-  model.prepare(Precision::f32);
+  for (float& weight : model.mutable_weights()) weight *= 3.0F;  // far from linear
   write_torch_weights(model, path("model.safetensors"));
   InterchangeConfig config;
   config.run.model = GetParam().model;

@@ -92,14 +92,13 @@ TEST(Gates, SaturatedGruPassesItsStateBackUnchanged) {
   constexpr dim_t D = 9;
   const std::vector<float> g(D, 2.0F);
   const std::vector<float> h_previous(D, 0.5F);
-  std::vector<float> gates(3 * D, 1.0F);  // r = z = n = 1
-  std::vector<float> recurrent_n(D, 0.3F);
+  std::vector<float> tape(gru_tape::count * D, 1.0F);  // r = z = n = 1
+  std::fill_n(tape.begin() + gru_tape::kept * D, D, 0.3F);
   std::vector<float> g_previous(D, 1.0F);
-  gru_after_backward({g.data(), 1, D}, {h_previous.data(), 1, D}, {gates.data(), 1, 3 * D},
-                     {recurrent_n.data(), 1, D}, {gates.data(), 1, 3 * D},
-                     {recurrent_n.data(), 1, D}, {g_previous.data(), 1, D});
-  EXPECT_EQ(gates, std::vector<float>(3 * D, 0.0F));
-  EXPECT_EQ(recurrent_n, std::vector<float>(D, 0.0F));
+  const MatrixF rows = {tape.data(), 1, gru_tape::count * D};
+  gru_after_backward({g.data(), 1, D}, {h_previous.data(), 1, D}, rows, rows,
+                     {g_previous.data(), 1, D});
+  EXPECT_EQ(tape, std::vector<float>(gru_tape::count * D, 0.0F));
   EXPECT_EQ(g_previous, std::vector<float>(D, 3.0F));
 }
 
@@ -108,24 +107,22 @@ TEST(Gates, SaturatedGruPassesItsStateBackUnchanged) {
 TEST(Gates, RowsDoNotDependOnTheirNeighbours) {
   constexpr dim_t D = 21;
   constexpr dim_t kRows = 5;
-  std::vector<float> p(kRows * 3 * D);
+  constexpr dim_t kTape = gru_tape::count * D;
+  std::vector<float> p(kRows * kTape);
   std::vector<float> q(kRows * 3 * D);
   std::vector<float> h_previous(kRows * D);
-  for (std::size_t i = 0; i < p.size(); ++i) {
-    p[i] = std::sin(static_cast<float>(i));
-    q[i] = std::cos(static_cast<float>(3 * i));
-  }
+  for (std::size_t i = 0; i < p.size(); ++i) p[i] = std::sin(static_cast<float>(i));
+  for (std::size_t i = 0; i < q.size(); ++i) q[i] = std::cos(static_cast<float>(3 * i));
   for (std::size_t i = 0; i < h_previous.size(); ++i) {
     h_previous[i] = std::sin(static_cast<float>(5 * i));
   }
   const std::vector<float> b(3 * D, 0.1F);
   const auto run = [&](dim_t begin, dim_t count) {
-    std::vector<float> gates(p.begin() + begin * 3 * D, p.begin() + (begin + count) * 3 * D);
-    std::vector<float> extra(static_cast<std::size_t>(count * D));
+    std::vector<float> tape(p.begin() + begin * kTape, p.begin() + (begin + count) * kTape);
     std::vector<float> h(static_cast<std::size_t>(count * D));
     gru_after_forward({q.data() + begin * 3 * D, count, 3 * D},
                       {h_previous.data() + begin * D, count, D}, b.data(), b.data(),
-                      {gates.data(), count, 3 * D}, {extra.data(), count, D}, {h.data(), count, D});
+                      {tape.data(), count, kTape}, {h.data(), count, D});
     return h;
   };
   const std::vector<float> together = run(0, kRows);

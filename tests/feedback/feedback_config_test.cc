@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dsf/base/error.h"
-#include "tests/feedback/recording_cell.h"
+#include "dsf/feedback/feedback_method.h"
+#include "tests/feedback/feedback_problem.h"
+#include "tests/support/every_feedback.h"
 
 namespace dsf {
 namespace {
@@ -63,10 +66,8 @@ std::string error_of(const FeedbackConfig& config) {
 
 TEST(FeedbackConfigErrors, NameTheKeyAndTheKnownValues) {
   EXPECT_EQ(error_of(config_of("rtrl")),
-            "feedback.method = \"rtrl\" is unknown; known: bptt, ft, dsf, gated, gated:diagonal, "
-            "gated:dsf, iterated:K, iterated:dsf:K, candidate:K, candidate:dsf:K, windows:K, "
-            "windows:candidate:K, bptt:candidate, bptt:rank:K, fitted, adaptive, learned, pairs, "
-            "blocks:K, lowrank:K, dense, orthogonal");
+            "feedback.method = \"rtrl\" is unknown; known: bptt, ft, dsf, bptt:rank[:K], gated, "
+            "gated:dsf, iterated:K, adaptive, pairs, lowrank:K, orthogonal, dense");
   EXPECT_EQ(error_of(config_of("dsf", "parallel")),
             "feedback.scan = \"parallel\" is unknown; known: auto, fused, serial, blocked, fft");
   FeedbackConfig config = config_of("dsf");
@@ -83,10 +84,62 @@ TEST(FeedbackConfigErrors, IteratedNeedsAWholeNumber) {
   EXPECT_EQ(error_of(config_of("iterated:12")), "no error");
 }
 
-TEST(FeedbackConfigErrors, BlocksAndRanksStartAtOne) {
-  for (const char* method : {"blocks:0", "lowrank:0"}) {
-    EXPECT_NE(error_of(config_of(method)).find("at least 1"), std::string::npos) << method;
+TEST(FeedbackConfigErrors, NumbersStartAtOne) {
+  for (const char* method : {"iterated:0", "lowrank:0", "bptt:rank:0"}) {
+    EXPECT_EQ(error_of(config_of(method)),
+              "feedback.method = \"" + std::string(method) + "\": the number must be at least 1");
   }
+}
+
+TEST(FeedbackConfigErrors, TheRankOfBpttMayBeLeftOut) {
+  for (const char* method : {"bptt:rank", "bptt:rank:8", "bptt:rank:1"}) {
+    EXPECT_EQ(error_of(config_of(method)), "no error") << method;
+  }
+  for (const char* method : {"bptt:rank:", "bptt:rank:K", "bptt:rank[:K]", "bptt:rank8",
+                             "bptt:rank:-1", "bptt:rank:8:8", "bptt:", "bptt:8"}) {
+    EXPECT_NE(error_of(config_of(method)).find("is unknown; known: bptt, "), std::string::npos)
+        << method;
+  }
+  EXPECT_FALSE(parse_feedback_method("bptt:rank").number.has_value());
+  EXPECT_EQ(parse_feedback_method("bptt:rank:8").number, 8);
+  EXPECT_EQ(parse_feedback_method("bptt:rank:8").kind, FeedbackKind::bptt_rank);
+}
+
+TEST(FeedbackConfigErrors, MethodsThatWereRemovedNameTheNearestThatStayed) {
+  const std::vector<std::pair<std::string, std::string>> removed = {
+      {"gated:diagonal", "gated"},     {"iterated:dsf:2", "iterated:K"},
+      {"candidate:1", "bptt:rank"},    {"candidate:dsf:1", "bptt:rank"},
+      {"windows:16", "bptt:rank"},     {"windows:candidate:16", "bptt:rank"},
+      {"bptt:candidate", "bptt:rank"}, {"fitted", "adaptive, with feedback.refit_every = 0"},
+      {"learned", "adaptive"},         {"blocks:8", "orthogonal"},
+  };
+  for (const auto& [method, nearest] : removed) {
+    EXPECT_EQ(error_of(config_of(method)),
+              "feedback.method = \"" + method +
+                  "\" is not there any more; the nearest that is: " + nearest);
+    EXPECT_THROW(learns_from_batches(method), ConfigError) << method;
+  }
+}
+
+TEST(FeedbackMethods, EveryNameOfTheTableIsMade) {
+  for (const std::string& method : testing::every_feedback()) {
+    EXPECT_EQ(error_of(config_of(method)), "no error") << method;
+    EXPECT_EQ(learns_from_batches(method), method == "adaptive") << method;
+  }
+  for (const std::string& method : feedback_examples()) {
+    EXPECT_EQ(error_of(config_of(method)), "no error") << method;
+  }
+}
+
+TEST(FeedbackConfigErrors, AdaptiveNeedsABatchToFitOn) {
+  FeedbackConfig config = config_of("adaptive");
+  config.calibration = 0;
+  EXPECT_EQ(error_of(config), "feedback.calibration = 0: must be at least 1");
+  config.calibration = 1;
+  config.refit_every = -1;
+  EXPECT_EQ(error_of(config), "feedback.refit_every = -1: must be at least 1, or 0 for never");
+  config.refit_every = 0;
+  EXPECT_EQ(error_of(config), "no error");
 }
 
 TEST(FeedbackConfigErrors, RangeMustLieInTheUnitInterval) {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "dsf/base/error.h"
+#include "dsf/feedback/bptt.h"
 #include "dsf/feedback/feedback_method.h"
-#include "dsf/feedback/truncated.h"
 #include "dsf/train/config_file.h"
 
 namespace dsf {
@@ -33,7 +33,7 @@ TEST(FeedbackRegistry, ARegisteredNameIsMadeByItsFactory) {
 }
 
 TEST(FeedbackRegistry, NamesThatAreTakenAreRefused) {
-  for (const char* name : {"dsf", "iterated:3", "gated:diagonal", ""}) {
+  for (const char* name : {"dsf", "iterated:3", "bptt:rank", "bptt:rank:8", "gated:dsf", ""}) {
     EXPECT_THROW(register_feedback(name, make_truncated), ConfigError) << name;
   }
   register_feedback("only-once", make_truncated);

@@ -12,37 +12,31 @@
 #include <utility>
 #include <vector>
 
-#include "tests/feedback/recording_cell.h"
+#include "tests/feedback/feedback_problem.h"
 #include "tests/reference/grid_products.h"
-#include "tests/reference/reference_stationary.h"
 
 namespace dsf {
 namespace {
 
 Grid<double> matrix_of(const std::string& method, Feedback& feedback) {
-  std::vector<std::span<float>> values;
-  for (const NamedBuffer& buffer : feedback.buffers()) values.push_back(buffer.values);
-  if (method == "pairs") return reference::pairs_matrix(kState, values.at(0), values.at(1));
-  if (method.starts_with("lowrank")) {
-    return reference::low_rank_matrix(kState, values.at(0), values.at(1), values.at(2));
-  }
-  const dim_t block = static_cast<dim_t>(values.at(0).size()) / kState;
-  return reference::block_matrix(kState, block, values.at(0));
+  reference::LayerSpec spec;
+  spec.kind = CellKind::rnn;
+  spec.hidden = kState;
+  return reference::definition_of(method, spec, feedback.buffers()).A;
 }
 
 class StationaryFeedbacks : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Structures, StationaryFeedbacks,
-                         ::testing::Values("pairs", "blocks:1", "blocks:4", "blocks:50",
-                                           "lowrank:1", "lowrank:3", "dense", "orthogonal"));
+                         ::testing::Values("pairs", "lowrank:1", "lowrank:3", "lowrank:50", "dense",
+                                           "orthogonal"));
 
 TEST_P(StationaryFeedbacks, FollowTheirMatrixFromStepToStep) {
   const Problem problem;
   const auto feedback = make_feedback(config_of(GetParam()), kState, 1, "layer");
-  EXPECT_FALSE(feedback->state_products().any());
-  const RecordingCell cell = run(*feedback, problem);
-  EXPECT_EQ(cell.finished, 1);
-  const Grid<double> exact = total_gradient(problem.e, matrix_of(GetParam(), *feedback));
-  EXPECT_LT(reference::relative_error(Grid<double>(cell.seen), exact), kTolerance);
+  const reference::Carry definition =
+      reference::definition_of(GetParam(), problem.spec, feedback->buffers());
+  expect_close(run(*feedback, problem),
+               reference::total_gradients(problem.slow(), problem.e, definition));
 }
 
 // A norm above 1 would let gradients grow without bound over long sequences. A row vector that A is
@@ -83,16 +77,13 @@ TEST_P(StationaryFeedbacks, AreDrawnFromTheSeed) {
 // A as it acts, whatever it is stored as: of two steps the second has unit vectors for errors and
 // the first none, so what arrives there are the rows of A.
 Grid<double> as_it_acts(Feedback& feedback, dim_t size) {
-  const PackedLayout layout = PackedLayout::uniform(2, size);
-  Grid<float> g(2 * size, size);
-  for (dim_t i = 0; i < size; ++i) g(size + i, i) = 1.0F;
-  const Grid<float> no_jacobian(size, size);
-  RecordingCell cell(layout, no_jacobian);
-  FeedbackWorkspace work;
-  feedback.run(layout, cell, work, g.view());
+  CellProblem problem(reference::kAllCells[0], size, PackedLayout::uniform(2, size));
+  std::fill(problem.e.values.begin(), problem.e.values.end(), 0.0);
+  for (dim_t i = 0; i < size; ++i) problem.e(size + i, i) = 1.0;
+  const RunResult result = run(feedback, problem);
   Grid<double> a(size, size);
   for (dim_t i = 0; i < size; ++i) {
-    for (dim_t j = 0; j < size; ++j) a(i, j) = static_cast<double>(cell.seen(i, j));
+    for (dim_t j = 0; j < size; ++j) a(i, j) = static_cast<double>(result.g(i, j));
   }
   return a;
 }
@@ -163,16 +154,11 @@ TEST(PairsDraw, StepsFillTheirRangeLogUniformly) {
   EXPECT_NEAR(static_cast<double>(short_ones) / kPairs, 0.5, 0.045);
 }
 
-// The last block of four has one unit.
 constexpr dim_t kOrthogonalSize = 29;
 
-class OrthogonalDraws : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Structures, OrthogonalDraws,
-                         ::testing::Values("orthogonal", "blocks:1", "blocks:4", "blocks:29"));
-
-TEST_P(OrthogonalDraws, AreOrthogonalWhereTheRangeIsOne) {
+TEST(OrthogonalDraw, IsOrthogonalWhereTheRangeIsOne) {
   for (const std::uint64_t seed : {1U, 2U}) {
-    const Grid<double> a = drawn(GetParam(), kOrthogonalSize, {1.0, 1.0}, seed);
+    const Grid<double> a = drawn("orthogonal", kOrthogonalSize, {1.0, 1.0}, seed);
     for (const double norm : norms_of_orthogonal_rows(a)) EXPECT_NEAR(norm, 1.0, kRounding);
   }
 }
@@ -180,12 +166,9 @@ TEST_P(OrthogonalDraws, AreOrthogonalWhereTheRangeIsOne) {
 // Entries of a random orthogonal matrix of 29 rows have a deviation of 0.19; those of the unit
 // matrix are 1.
 TEST(OrthogonalDraw, JoinsAllUnits) {
-  for (const char* method : {"orthogonal", "blocks:29"}) {
-    const Grid<double> a = drawn(method, kOrthogonalSize, {1.0, 1.0});
-    for (const double entry : a.values) {
-      EXPECT_LT(std::abs(entry), 0.9) << method;
-      EXPECT_NE(entry, 0.0) << method;
-    }
+  for (const double entry : drawn("orthogonal", kOrthogonalSize, {1.0, 1.0}).values) {
+    EXPECT_LT(std::abs(entry), 0.9);
+    EXPECT_NE(entry, 0.0);
   }
 }
 
@@ -196,28 +179,6 @@ TEST(OrthogonalDraw, EachRowHasItsOwnNumberOfTheRange) {
   EXPECT_GE(*least, 0.5 * 0.5 - kRounding);
   EXPECT_LE(*most, 0.75 * 0.75 + kRounding);
   EXPECT_GT(*most - *least, 0.1);
-}
-
-TEST(BlocksDraw, EachBlockHasItsOwnNumberOfTheRange) {
-  constexpr std::size_t kBlock = 4;
-  const std::vector<double> norms =
-      norms_of_orthogonal_rows(drawn("blocks:4", kOrthogonalSize, {0.5, 0.75}));
-  for (std::size_t i = 0; i < norms.size(); ++i) {
-    const std::size_t first = i / kBlock * kBlock;
-    EXPECT_GE(norms[i], 0.5 * 0.5 - kRounding) << i;
-    EXPECT_LE(norms[i], 0.75 * 0.75 + kRounding) << i;
-    EXPECT_NEAR(norms[i], norms[first], kRounding) << i;
-    if (i == first && i > 0) {
-      EXPECT_NE(norms[i], norms[i - 1]) << i;
-    }
-  }
-}
-
-TEST(BlocksDraw, SingleUnitsHaveBothSigns) {
-  const Grid<double> a = drawn("blocks:1", kOrthogonalSize, {1.0, 1.0});
-  double trace = 0.0;
-  for (dim_t i = 0; i < a.rows; ++i) trace += a(i, i);
-  EXPECT_LT(std::abs(trace), static_cast<double>(kOrthogonalSize) - 1.0);
 }
 
 // By power iteration on A A^T.
@@ -250,19 +211,6 @@ TEST(DenseDraw, HasANormOfOne) {
       EXPECT_LE(all_numbers / largest, 0.65) << size << " " << seed;
     }
   }
-}
-
-// Two steps take one product by A; its square, for steps two apart, is nobody's.
-TEST(Dense, SquaresNoMoreThanTheStepsNeed) {
-  constexpr dim_t kSize = 3;
-  const PackedLayout layout = PackedLayout::uniform(2, 1);
-  const auto feedback = make_feedback(config_of("dense"), kSize, 1, "layer");
-  const Grid<float> no_jacobian(kSize, kSize);
-  RecordingCell cell(layout, no_jacobian);
-  FeedbackWorkspace work;
-  Grid<float> g(2, kSize);
-  feedback->run(layout, cell, work, g.view());
-  EXPECT_TRUE(std::ranges::equal(work.power.span(), feedback->buffers().at(0).values));
 }
 
 Grid<double> rows_of(std::span<const float> values, dim_t rows, double scale) {

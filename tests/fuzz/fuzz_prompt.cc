@@ -29,7 +29,6 @@ std::vector<Reader> make_readers() {
     config.hidden = 2;
     reader.model = std::make_unique<LanguageModel>(config, FeedbackConfig{},
                                                    reader.tokenizer->vocab_size(), 1);
-    reader.model->prepare(Precision::f32);
     readers.push_back(std::move(reader));
   }
   return readers;

@@ -95,7 +95,7 @@ TEST_P(RecurrentLayerCells, ThreadsDoNotChangeABitOfASmallBatch) {
 TEST_P(RecurrentLayerCells, RebuiltGatesGiveTheSameGradients) {
   for (const PackedLayout& layout : {kPacked, PackedLayout::uniform(67, 3)}) {
     const Stack s = stack(37, layout);
-    for (const char* method : {"bptt", "ft", "dsf", "gated", "iterated:2", "fitted"}) {
+    for (const char* method : {"bptt", "ft", "dsf", "gated", "iterated:2", "adaptive"}) {
       SCOPED_TRACE(method);
       const auto kept = testing::run_fast(s, feedback_of(method));
       testing::FastStack rebuilding(s, feedback_of(method), Precision::f32,

@@ -130,11 +130,6 @@ TEST(ExactDiagonal, LstmWhoseErrorsReachTheCellAlone) {
   expect_dsf_equals_bptt(s);
 }
 
-// With diagonal recurrent matrices no unit acts on another: J is the own path, at any gates.
-class ExactOwnPath : public ::testing::TestWithParam<testing::CellCase> {};
-INSTANTIATE_TEST_SUITE_P(Cells, ExactOwnPath, ::testing::ValuesIn(testing::kAllCells),
-                         [](const auto& suite) { return std::string(suite.param.name); });
-
 Stack with_diagonal_recurrence(const testing::CellCase& cell) {
   Stack s = reference::random_stack(cell.kind, cell.reset, 1, kHidden, kLayout, 24);
   Grid<double>& U = s.parameters[0][1];
@@ -156,29 +151,26 @@ void expect_equals_bptt(const Stack& s, const char* method) {
   EXPECT_LT(reference::relative_error(gated.dx, bptt.dx), kTolerance);
 }
 
-TEST_P(ExactOwnPath, GatedDiagonalIsBpttWhereUIsDiagonal) {
-  expect_equals_bptt(with_diagonal_recurrence(GetParam()), "gated:diagonal");
-}
-
-TEST(ExactOwnPathRnn, GatedIsBpttWhereUIsDiagonal) {
+// With a diagonal U no unit of the rnn acts on another: J is its diagonal part.
+TEST(ExactDiagonal, GatedIsBpttOfAnRnnWhoseUIsDiagonal) {
   expect_equals_bptt(with_diagonal_recurrence(testing::kAllCells[0]), "gated");
 }
 
-// Without U all that is left goes around it; in the rnn nothing would.
-class ExactGatePath : public ::testing::TestWithParam<testing::CellCase> {};
-INSTANTIATE_TEST_SUITE_P(Cells, ExactGatePath,
+// Without U all that is left of J is the diagonal that the gates have; the rnn has none.
+class ExactGates : public ::testing::TestWithParam<testing::CellCase> {};
+INSTANTIATE_TEST_SUITE_P(Cells, ExactGates,
                          ::testing::Values(testing::kAllCells[1], testing::kAllCells[2],
                                            testing::kAllCells[3]),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
-TEST_P(ExactGatePath, GatedIsBpttWithoutU) {
+TEST_P(ExactGates, GatedIsBpttWithoutU) {
   Stack s = with_diagonal_recurrence(GetParam());
   clear(s.parameters[0][1]);
   expect_equals_bptt(s, "gated");
 }
 
-// The path through a unit's own recurrent weights is not `gated`'s.
-TEST_P(ExactGatePath, GatedIsNotBpttWhereUIsDiagonal) {
+// The diagonal part does not hold the way through a unit's own recurrent weights.
+TEST_P(ExactGates, GatedIsNotBpttWhereUIsDiagonal) {
   const Stack s = with_diagonal_recurrence(GetParam());
   const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
   const auto gated = testing::run_fast(s, feedback_of("gated")).gradients;

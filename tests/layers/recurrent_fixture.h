@@ -4,28 +4,19 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include "dsf/layers/recurrent.h"
+#include "tests/reference/cell_problem.h"
+#include "tests/reference/feedback_definition.h"
 #include "tests/reference/stack.h"
 #include "tests/support/every_feedback.h"
 
 namespace dsf::testing {
 
-struct CellCase {
-  CellKind kind;
-  GruReset reset;
-  const char* name;
-};
-inline constexpr CellCase kAllCells[] = {
-    {CellKind::rnn, GruReset::after, "rnn"},
-    {CellKind::gru, GruReset::after, "gru_reset_after"},
-    {CellKind::gru, GruReset::before, "gru_reset_before"},
-    {CellKind::lstm, GruReset::after, "lstm"},
-};
-inline void PrintTo(const CellCase& cell, std::ostream* out) { *out << cell.name; }
+using reference::CellCase;
+using reference::kAllCells;
 
 inline FeedbackConfig feedback_of(const std::string& method, const std::string& scan = "auto") {
   FeedbackConfig config;
@@ -111,6 +102,14 @@ class FastStack {
       std::copy(from, end, buffer.values.begin());
       from = end;
     });
+  }
+  /// What the feedback of each layer carries, by its definition.
+  std::vector<reference::Carry> definitions(const std::string& method) {
+    std::vector<reference::Carry> carries;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      carries.push_back(reference::definition_of(method, stack_.layers[l], layers_[l]->buffers()));
+    }
+    return carries;
   }
   /// a of each layer, as Stack::diagonals has it.
   std::vector<std::vector<double>> diagonals() {

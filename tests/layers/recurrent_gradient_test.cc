@@ -66,7 +66,7 @@ TEST_P(RecurrentGradient, ReferenceMethodsDiffer) {
   const auto dsf = reference::stack_backward(s, Method::dsf).parameters;
   const auto gated = reference::stack_backward(s, Method::gated).parameters;
   const auto both = reference::stack_backward(s, Method::gated_dsf).parameters;
-  const auto once = reference::stack_backward_iterated(s, 1).parameters;
+  const auto once = reference::stack_backward(s, Method::iterated, 1).parameters;
   for (std::size_t k = 0; k < 4; ++k) {
     EXPECT_GT(reference::relative_error(gated[0][k], bptt[0][k]), 1e-3);
     EXPECT_GT(reference::relative_error(gated[0][k], ft[0][k]), 1e-3);
@@ -97,7 +97,7 @@ void expect_close(const FastResult& fast, const reference::StackGradients& slow,
 
 // 11 units: one whole vector and a remainder. The layout has two slices of sequences (33 > 32), the
 // second of which ends before the first.
-TEST_P(RecurrentGradient, EveryFeedbackEqualsTheSlowReference) {
+TEST_P(RecurrentGradient, BpttFtAndEveryScanOfDsfEqualTheSlowReference) {
   const Stack s = stack(std::get<1>(GetParam()) == 1 ? 11 : 9, PackedLayout({33, 33, 9, 2}));
   const auto bptt = reference::stack_backward(s, Method::bptt);
   expect_close(testing::run_fast(s, feedback_of("bptt")), bptt, kFloatTolerance);
@@ -134,67 +134,30 @@ TEST_P(RecurrentGradient, OneStepAndOneSequenceEqualTheSlowReference) {
     expect_close(testing::run_fast(s, feedback_of("gated")),
                  reference::stack_backward(s, Method::gated), kFloatTolerance);
     expect_close(testing::run_fast(s, feedback_of("iterated:2")),
-                 reference::stack_backward_iterated(s, 2), kFloatTolerance);
+                 reference::stack_backward(s, Method::iterated, 2), kFloatTolerance);
   }
 }
 
-// Nine sequences: two slices of a walk without matrix products.
-TEST_P(RecurrentGradient, OwnPathsEqualTheSlowReference) {
+// Nine sequences: five slices of a walk without matrix products.
+TEST_P(RecurrentGradient, EveryMethodOfTheMenuEqualsItsDefinition) {
   for (const PackedLayout& layout : {PackedLayout({9, 9, 4, 1}), PackedLayout::uniform(4, 3)}) {
     const Stack s = stack(9, layout);
-    expect_close(testing::run_fast(s, feedback_of("gated")),
-                 reference::stack_backward(s, Method::gated), kFloatTolerance);
-    expect_close(testing::run_fast(s, feedback_of("gated:diagonal")),
-                 reference::stack_backward(s, Method::gated_diagonal), kFloatTolerance);
-    expect_close(testing::run_fast(s, feedback_of("gated:dsf")),
-                 reference::stack_backward(s, Method::gated_dsf), kFloatTolerance);
-  }
-}
-
-// The last two go back in several spans of steps (dsf/cells/step_span.h), the first of them in
-// slices that lose sequences within a span and between two.
-TEST_P(RecurrentGradient, CorrectionsEqualTheSlowReference) {
-  for (const PackedLayout& layout :
-       {PackedLayout({9, 9, 4, 1}), PackedLayout::uniform(4, 3),
-        PackedLayout({17, 16, 16, 9, 9, 5, 5, 5, 2, 1}), PackedLayout::uniform(kSpanRows + 2, 1)}) {
-    SCOPED_TRACE(layout.steps());
-    const Stack s = stack(9, layout);
-    for (const dim_t k : {0, 1, 2}) {
-      SCOPED_TRACE(k);
-      expect_close(testing::run_fast(s, feedback_of("iterated:" + std::to_string(k))),
-                   reference::stack_backward_iterated(s, k), kFloatTolerance);
-      expect_close(testing::run_fast(s, feedback_of("iterated:dsf:" + std::to_string(k))),
-                   reference::stack_backward_iterated_dsf(s, k), kFloatTolerance);
-      expect_close(testing::run_fast(s, feedback_of("candidate:" + std::to_string(k))),
-                   reference::stack_backward_iterated(s, k, RestPath::candidate), kFloatTolerance);
-      expect_close(testing::run_fast(s, feedback_of("candidate:dsf:" + std::to_string(k))),
-                   reference::stack_backward_iterated_dsf(s, k, RestPath::candidate),
+    for (const std::string& method : testing::every_feedback()) {
+      SCOPED_TRACE(method);
+      testing::FastStack fast(s, testing::soon_learning_feedback(method), Precision::f32);
+      if (method == "adaptive") continue;  // below
+      expect_close(fast.run(), reference::stack_backward(s, fast.definitions(method)),
                    kFloatTolerance);
     }
   }
 }
 
-// Windows shorter and longer than a span, and of no divisor of the length.
-TEST_P(RecurrentGradient, WindowsEqualTheSlowReference) {
-  for (const PackedLayout& layout :
-       {PackedLayout({17, 16, 16, 9, 9, 5, 5, 5, 2, 1}), PackedLayout::uniform(kSpanRows + 6, 1)}) {
-    const Stack s = stack(9, layout);
-    for (const dim_t w : {dim_t{3}, kSpanRows + 4}) {
-      SCOPED_TRACE(w);
-      expect_close(testing::run_fast(s, feedback_of("windows:" + std::to_string(w))),
-                   reference::stack_backward_windows(s, w), kFloatTolerance);
-      expect_close(testing::run_fast(s, feedback_of("windows:candidate:" + std::to_string(w))),
-                   reference::stack_backward_windows(s, w, RestPath::candidate), kFloatTolerance);
-    }
-  }
-}
-
-TEST_P(RecurrentGradient, BpttThroughTheCandidateEqualsTheSlowReference) {
-  for (const PackedLayout& layout :
-       {PackedLayout({17, 16, 16, 9, 9, 5, 5, 5, 2, 1}), PackedLayout::uniform(4, 3)}) {
-    const Stack s = stack(9, layout);
-    expect_close(testing::run_fast(s, feedback_of("bptt:candidate")),
-                 reference::stack_backward_windows(s, 1, RestPath::candidate), kFloatTolerance);
+TEST_P(RecurrentGradient, CorrectionsEqualTheSlowReference) {
+  const Stack s = stack(9, PackedLayout({17, 16, 16, 9, 9, 5, 5, 5, 2, 1}));
+  for (const dim_t k : {1, 2, 3}) {
+    SCOPED_TRACE(k);
+    expect_close(testing::run_fast(s, feedback_of("iterated:" + std::to_string(k))),
+                 reference::stack_backward(s, Method::iterated, k), kFloatTolerance);
   }
 }
 
@@ -205,7 +168,7 @@ TEST_P(RecurrentGradient, BpttByALowerRankEqualsTheSlowReference) {
     for (const dim_t rank : {1, 2, 4}) {
       SCOPED_TRACE(rank);
       expect_close(testing::run_fast(s, feedback_of("bptt:rank:" + std::to_string(rank))),
-                   reference::stack_backward_rank(s, rank), kFloatTolerance);
+                   reference::stack_backward(s, Method::low_rank, rank), kFloatTolerance);
     }
   }
 }
@@ -216,16 +179,6 @@ TEST_P(RecurrentGradient, BpttByTheFullRankIsBpttToTheBit) {
             testing::run_fast(s, feedback_of("bptt")).flat());
 }
 
-TEST_P(RecurrentGradient, WindowsOfOneStepAreBpttAndLongOnesOneCorrection) {
-  const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
-  expect_close(testing::run_fast(s, feedback_of("windows:1")),
-               testing::run_fast(s, feedback_of("bptt")).gradients, kFloatTolerance);
-  EXPECT_EQ(testing::run_fast(s, feedback_of("windows:5")).flat(),
-            testing::run_fast(s, feedback_of("iterated:1")).flat());
-  EXPECT_EQ(testing::run_fast(s, feedback_of("windows:candidate:5")).flat(),
-            testing::run_fast(s, feedback_of("candidate:1")).flat());
-}
-
 // The same products as BPTT's, summed in another order.
 TEST_P(RecurrentGradient, EnoughCorrectionsAreBptt) {
   for (const PackedLayout& layout :
@@ -234,64 +187,31 @@ TEST_P(RecurrentGradient, EnoughCorrectionsAreBptt) {
     const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
     expect_close(testing::run_fast(s, feedback_of("iterated:4")), bptt, kFloatTolerance);
     expect_close(testing::run_fast(s, feedback_of("iterated:100")), bptt, kFloatTolerance);
-    expect_close(testing::run_fast(s, feedback_of("iterated:dsf:4")), bptt, kFloatTolerance);
     EXPECT_GT(reference::relative_error(
                   testing::run_fast(s, feedback_of("iterated:1")).gradients.dx, bptt.dx),
               kFloatTolerance);
   }
 }
 
-// Where the gates do not look at h_{t-1}, the candidate is all there is.
-TEST_P(RecurrentGradient, TheWayThroughTheCandidateIsBpttOfGatesWithoutRecurrence) {
-  Stack s = stack(9, PackedLayout({9, 9, 4, 1}));
-  for (std::size_t l = 0; l < s.layers.size(); ++l) {
-    const dim_t D = s.layers[l].hidden;
-    const dim_t candidate = s.layers[l].kind == CellKind::rnn ? 0 : 2;
-    Grid<double>& U = s.parameters[l][1];
-    for (dim_t k = 0; k < U.rows; ++k) {
-      for (dim_t i = 0; i < D && k / D != candidate; ++i) U(k, i) = 0.0;
-    }
-  }
-  const auto bptt = testing::run_fast(s, feedback_of("bptt")).gradients;
-  expect_close(testing::run_fast(s, feedback_of("bptt:candidate")), bptt, kFloatTolerance);
-  expect_close(testing::run_fast(s, feedback_of("candidate:3")), bptt, kFloatTolerance);
-  expect_close(testing::run_fast(s, feedback_of("candidate:dsf:3")), bptt, kFloatTolerance);
-}
-
-TEST_P(RecurrentGradient, NoCorrectionIsGatedToTheBit) {
+// The batches that a diagonal is fitted on go back exactly.
+TEST_P(RecurrentGradient, FirstBatchOfAdaptiveIsBpttToTheBit) {
   const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
-  EXPECT_EQ(testing::run_fast(s, feedback_of("iterated:0")).flat(),
-            testing::run_fast(s, feedback_of("gated")).flat());
-  EXPECT_EQ(testing::run_fast(s, feedback_of("iterated:dsf:0")).flat(),
-            testing::run_fast(s, feedback_of("gated:dsf")).flat());
-  EXPECT_EQ(testing::run_fast(s, feedback_of("candidate:0")).flat(),
-            testing::run_fast(s, feedback_of("gated")).flat());
-}
-
-// The batches that a fitted diagonal is fitted on go back exactly.
-TEST_P(RecurrentGradient, FirstBatchOfFittedIsBpttToTheBit) {
-  const Stack s = stack(19, PackedLayout({40, 33, 9, 9, 2}));
-  const std::vector<double> bptt = testing::run_fast(s, feedback_of("bptt")).flat();
-  for (const char* method : {"fitted", "adaptive", "learned"}) {
-    EXPECT_EQ(testing::run_fast(s, feedback_of(method)).flat(), bptt) << method;
-  }
+  EXPECT_EQ(testing::run_fast(s, feedback_of("adaptive")).flat(),
+            testing::run_fast(s, feedback_of("bptt")).flat());
 }
 
 // And those after them by the diagonal that was learned.
-TEST_P(RecurrentGradient, SecondBatchOfFittedIsDsfByItsFittedDiagonal) {
+TEST_P(RecurrentGradient, SecondBatchOfAdaptiveIsDsfByItsFittedDiagonal) {
   const Stack s = stack(9, PackedLayout({9, 9, 4, 1}));
   const auto bptt = reference::stack_backward(s, Method::bptt);
-  for (const char* method : {"fitted", "adaptive", "learned"}) {
-    SCOPED_TRACE(method);
-    testing::FastStack fast(s, testing::soon_learning_feedback(method), Precision::f32);
-    expect_close(fast.run(), bptt, kFloatTolerance);
-    Stack by_what_was_learned = s;
-    by_what_was_learned.diagonals = fast.diagonals();
-    EXPECT_NE(by_what_was_learned.diagonals, s.diagonals);
-    const auto dsf = reference::stack_backward(by_what_was_learned, Method::dsf);
-    EXPECT_GT(reference::relative_error(dsf.dx, bptt.dx), 1e-3) << "or the batch may be exact";
-    expect_close(fast.run(), dsf, kFloatTolerance);
-  }
+  testing::FastStack fast(s, testing::soon_learning_feedback("adaptive"), Precision::f32);
+  expect_close(fast.run(), bptt, kFloatTolerance);
+  Stack by_what_was_learned = s;
+  by_what_was_learned.diagonals = fast.diagonals();
+  EXPECT_NE(by_what_was_learned.diagonals, s.diagonals);
+  const auto dsf = reference::stack_backward(by_what_was_learned, Method::dsf);
+  EXPECT_GT(reference::relative_error(dsf.dx, bptt.dx), 1e-3) << "or the batch may be exact";
+  expect_close(fast.run(), dsf, kFloatTolerance);
 }
 
 // The same with all sequences equally long, where no previous states are gathered.

@@ -49,7 +49,7 @@ void enlarge_small_weights(LanguageModel& model) {
   for (const ParameterInfo& entry : model.table().entries()) {
     if (entry.init.kind != Init::Kind::normal || entry.init.scale > 0.05F) continue;
     for (dim_t i = 0; i < entry.id.size(); ++i) {
-      model.weights()[static_cast<std::size_t>(entry.id.offset + i)] *= 10.0F;
+      model.mutable_weights()[static_cast<std::size_t>(entry.id.offset + i)] *= 10.0F;
     }
   }
 }
@@ -73,7 +73,6 @@ TEST_P(EveryModel, GradientPredictsTheChangeOfTheLoss) {
   LanguageModel model = make();
   enlarge_small_weights(model);
   const TokenBatch batch = random_batch({5, 5, 4, 2, 2, 1}, 2);
-  model.prepare(Precision::f32);
   const double scale = 1.0 / static_cast<double>(batch.tokens());
   model.forward_backward(batch, scale);
   const std::vector<float> gradient(model.gradients().begin(), model.gradients().end());
@@ -84,10 +83,9 @@ TEST_P(EveryModel, GradientPredictsTheChangeOfTheLoss) {
   const std::vector<float> start(model.weights().begin(), model.weights().end());
   const auto loss_at = [&](double h) {
     for (std::size_t i = 0; i < start.size(); ++i) {
-      model.weights()[i] =
+      model.mutable_weights()[i] =
           start[i] + static_cast<float>(h * static_cast<double>(gradient[i]) / norm);
     }
-    model.prepare(Precision::f32);
     return model.evaluate(batch).mean();
   };
   constexpr double kStep = 0.01;
@@ -100,7 +98,6 @@ TEST_P(EveryModel, GradientPredictsTheChangeOfTheLoss) {
 // Gradients that travel to other machines during the backward pass must not change any more.
 TEST_P(EveryModel, GradientsAreFinalWhereTheyAreSaidToBe) {
   LanguageModel model = make();
-  model.prepare(Precision::f32);
   const TokenBatch batch = random_batch({5, 4, 4, 1}, 2);
   std::vector<dim_t> firsts;
   std::vector<float> seen(static_cast<std::size_t>(model.table().flat_size()));
@@ -119,7 +116,6 @@ TEST_P(EveryModel, GradientsAreFinalWhereTheyAreSaidToBe) {
 
 TEST_P(EveryModel, BatchWithoutSequencesHasZeroGradients) {
   LanguageModel model = make();
-  model.prepare(Precision::f32);
   model.forward_backward(random_batch({5, 4}, 2), 1.0);
   dim_t ready = -1;
   const LossSum sum =
@@ -139,7 +135,6 @@ TEST_P(EveryModel, SameSeedSameWeightsOtherSeedOtherWeights) {
 
 TEST_P(EveryModel, EvaluationIsTheLossOfTraining) {
   LanguageModel model = make();
-  model.prepare(Precision::f32);
   const TokenBatch batch = random_batch({4, 3, 3, 1}, 3);
   const LossSum trained = model.forward_backward(batch, 1.0);
   const LossSum evaluated = model.evaluate(batch);
@@ -150,17 +145,36 @@ TEST_P(EveryModel, EvaluationIsTheLossOfTraining) {
 
 TEST_P(EveryModel, UntrainedModelKnowsNothing) {
   LanguageModel model = make();
-  model.prepare(Precision::f32);
   EXPECT_NEAR(model.evaluate(random_batch({64, 64, 64, 64}, 4)).mean(), std::log(kVocab), 0.2);
 }
 
 TEST_P(EveryModel, BitsDoNotDependOnTheNumberOfThreads) {
   EXPECT_TRUE(testing::same_with_any_thread_count([&] {
     LanguageModel model = make();
-    model.prepare(Precision::f32);
     model.forward_backward(random_batch({70, 70, 40, 3}, 5), 1.0);
     return std::vector<float>(model.gradients().begin(), model.gradients().end());
   }));
+}
+
+TEST_P(EveryModel, WeightsThatWereTakenForChangeAreThoseOfTheNextPass) {
+  LanguageModel model = make(7);
+  const LanguageModel source = make(8);
+  const TokenBatch batch = random_batch({5, 4, 4, 1}, 2);
+  const double before = model.evaluate(batch).loss;
+  std::copy(source.weights().begin(), source.weights().end(), model.mutable_weights().begin());
+  const double after = model.evaluate(batch).loss;
+  EXPECT_NE(after, before);
+  EXPECT_EQ(after, make(8).evaluate(batch).loss);
+}
+
+TEST_P(EveryModel, PrecisionIsThatOfTheNextPass) {
+  LanguageModel model = make();
+  const TokenBatch batch = random_batch({5, 4, 4, 1}, 2);
+  const double single = model.evaluate(batch).loss;
+  model.set_precision(Precision::bf16);
+  EXPECT_NE(model.evaluate(batch).loss, single);
+  model.set_precision(Precision::f32);
+  EXPECT_EQ(model.evaluate(batch).loss, single);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
@@ -175,7 +189,6 @@ TEST(LanguageModel, RebuildingTheGatesChangesNothingButRounding) {
     ModelConfig config = model_config("gru", "transformer", 16, 3);
     config.recompute = recompute;
     LanguageModel model(config, feedback("dsf"), kVocab, 1);
-    model.prepare(Precision::f32);
     model.forward_backward(random_batch({70, 70, 40, 3}, 5), 1.0);
     return std::vector<float>(model.gradients().begin(), model.gradients().end());
   };
@@ -194,7 +207,6 @@ TEST(LanguageModel, AttentionHasNoGatesToRebuild) {
 
 TEST(LanguageModel, CarriedStateContinuesASequence) {
   LanguageModel model(model_config("gru", "plain"), feedback("dsf"), kVocab, 1);
-  model.prepare(Precision::f32);
   const TokenBatch whole = random_batch({3, 3, 3, 3}, 6);
   const auto half = [&](std::ptrdiff_t begin) {
     TokenBatch batch;
@@ -230,7 +242,6 @@ class MisusedModel : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Mixers, MisusedModel, ::testing::Values("gru", "ema"));
 
 TEST_P(MisusedModel, RefusesStatesOfFewerOrMoreSequences) {
-  model_.prepare(Precision::f32);
   for (const dim_t sequences : {2, 4}) {
     SCOPED_TRACE(sequences);
     ModelState state = model_.zero_state(sequences);
@@ -240,14 +251,7 @@ TEST_P(MisusedModel, RefusesStatesOfFewerOrMoreSequences) {
   EXPECT_NO_THROW(model_.evaluate(batch_, &state));
 }
 
-TEST_P(MisusedModel, RefusesAPassBeforeItIsPrepared) {
-  expect_refused(batch_);
-  model_.prepare(Precision::f32);
-  EXPECT_NO_THROW(model_.evaluate(batch_));
-}
-
 TEST_P(MisusedModel, RefusesABatchOfFewerTokensThanItsLayoutHas) {
-  model_.prepare(Precision::f32);
   batch_.inputs.pop_back();
   expect_refused(batch_);
 }

@@ -11,12 +11,15 @@ constexpr BatchShape kBatch = {120, 10, 12, true};
 
 class KeepsErrors final : public Feedback {
  public:
-  void run(const PackedLayout& /*layout*/, BackwardAccess& cell, FeedbackWorkspace& work,
-           MatrixF g) override {
-    work.errors.reshape(g.rows, g.cols);
-    cell.local_backward_all(g);
+  void run(BackwardPass& pass) override {
+    const MatrixF g = pass.g();
+    errors_.reshape(g.rows, g.cols);
+    pass.local_backward();
   }
   dim_t workspace_numbers(const GradientShape& g) const override { return g.size(); }
+
+ private:
+  Matrix errors_;
 };
 
 double bytes_of(const ModelConfig& model, const std::string& method) {

@@ -44,18 +44,6 @@ bool is_candidate(const LayerSpec& spec, dim_t row_of_U) {
 
 }  // namespace
 
-Grid<double> kept_of(const LayerSpec& spec, const Grid<double>& U, Kept kept) {
-  Grid<double> result(U.rows, U.cols);
-  for (dim_t k = 0; k < U.rows; ++k) {
-    for (dim_t i = 0; i < U.cols; ++i) {
-      const bool stays = (kept == Kept::candidate && is_candidate(spec, k)) ||
-                         (kept == Kept::diagonal && k % spec.hidden == i);
-      if (stays) result(k, i) = U(k, i);
-    }
-  }
-  return result;
-}
-
 Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<double>& p,
                                      const std::vector<double>& x, const std::vector<double>& at,
                                      const Grid<double>& replacement) {
@@ -109,94 +97,25 @@ struct Row {
                                        const std::vector<double>& g) const {
     return state_product(frozen_parameters(spec, p, x, before, replacement), g);
   }
-  // g D, the own path alone
-  std::vector<double> own_product(const Parameters<double>& p, const std::vector<double>& g,
-                                  bool diagonal) const {
-    const Kept kept = diagonal || spec.kind == CellKind::rnn ? Kept::diagonal : Kept::none;
-    return replaced_product(p, kept_of(spec, p[1], kept), g);
-  }
-  // g J; by the candidate alone: with the gates held
-  std::vector<double> whole_product(const Parameters<double>& p, const std::vector<double>& g,
-                                    RestPath path) const {
-    if (path == RestPath::all) return state_product(p, g);
-    return replaced_product(p, kept_of(spec, p[1], Kept::candidate), g);
+  // g D
+  std::vector<double> diagonal_product(const Parameters<double>& p,
+                                       const std::vector<double>& g) const {
+    Grid<double> kept(p[1].rows, p[1].cols);
+    for (dim_t j = 0; j < spec.hidden && spec.kind == CellKind::rnn; ++j) kept(j, j) = p[1](j, j);
+    return replaced_product(p, kept, g);
   }
 };
 
-std::vector<double> times(const std::vector<double>& a, const std::vector<double>& g) {
-  std::vector<double> product;
-  for (std::size_t j = 0; j < g.size(); ++j) product.push_back(a[j] * g[j]);
-  return product;
+Row row_at(const LayerProblem& problem, const Grid<double>& states, dim_t t, dim_t b) {
+  const PackedLayout& layout = problem.layout;
+  return {problem.spec, problem.x.row(layout.offset(t) + b),
+          t == 0 ? problem.initial.row(b) : states.row(layout.offset(t - 1) + b)};
 }
 
-// g D  ->  g D + a (g - g D)
-void hold_more(const std::vector<double>& a, const std::vector<double>& g,
-               std::vector<double>& own) {
-  for (std::size_t j = 0; j < own.size(); ++j) own[j] += a[j] * (g[j] - own[j]);
+Grid<double> states_of(const LayerProblem& problem) {
+  return layer_forward(problem.spec, problem.parameters, problem.layout, problem.x,
+                       problem.initial);
 }
-
-void add_row(const std::vector<double>& values, dim_t row, Grid<double>& grid) {
-  for (dim_t j = 0; j < grid.cols; ++j) grid(row, j) += values[static_cast<std::size_t>(j)];
-}
-
-Row row_at(const LayerSpec& spec, const PackedLayout& layout, const Grid<double>& x,
-           const Grid<double>& initial, const Grid<double>& states, dim_t t, dim_t b) {
-  return {spec, x.row(layout.offset(t) + b),
-          t == 0 ? initial.row(b) : states.row(layout.offset(t - 1) + b)};
-}
-
-// dx and the parameters' gradients, when g is known.
-LayerGradients local_gradients(const LayerSpec& spec, const Parameters<double>& p,
-                               const PackedLayout& layout, const Grid<double>& x,
-                               const Grid<double>& initial, const Grid<double>& states,
-                               const Grid<double>& g) {
-  Parameters<Complex> moved = cast<Complex>(p);
-  LayerGradients result{Grid<double>(x.rows, x.cols), zero_parameters(spec), g};
-  for (dim_t t = 0; t < layout.steps(); ++t) {
-    for (dim_t b = 0; b < layout.rows_at(t); ++b) {
-      const dim_t row = layout.offset(t) + b;
-      const std::vector<double> g_row = g.row(row);
-      const Row here = row_at(spec, layout, x, initial, states, t, b);
-      std::vector<Complex> input = to_complex(here.x);
-      const std::vector<Complex> previous = to_complex(here.before);
-      const auto step = [&] { return cell_step(spec, moved, input, previous); };
-      for (std::size_t k = 0; k < p.size(); ++k) {
-        for (std::size_t i = 0; i < p[k].values.size(); ++i) {
-          result.parameters[k].values[i] += pulled_back(g_row, moved[k].values[i], step);
-        }
-      }
-      for (dim_t j = 0; j < spec.input; ++j) {
-        result.dx(row, j) = pulled_back(g_row, input[static_cast<std::size_t>(j)], step);
-      }
-    }
-  }
-  return result;
-}
-
-}  // namespace
-
-LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p,
-                              const PackedLayout& layout, const Grid<double>& x,
-                              const Grid<double>& initial, const Grid<double>& e, Method method,
-                              const std::vector<double>& a) {
-  const Grid<double> states = layer_forward(spec, p, layout, x, initial);
-  Grid<double> g = e;
-  for (dim_t t = layout.steps() - 1; t > 0 && method != Method::ft; --t) {
-    for (dim_t b = 0; b < layout.rows_at(t); ++b) {
-      const std::vector<double> g_row = g.row(layout.offset(t) + b);
-      const Row here = row_at(spec, layout, x, initial, states, t, b);
-      std::vector<double> sent = method == Method::bptt ? here.state_product(p, g_row)
-                                 : method == Method::dsf
-                                     ? times(a, g_row)
-                                     : here.own_product(p, g_row, method == Method::gated_diagonal);
-      if (method == Method::gated_dsf) hold_more(a, g_row, sent);
-      add_row(sent, layout.offset(t - 1) + b, g);
-    }
-  }
-  return local_gradients(spec, p, layout, x, initial, states, g);
-}
-
-namespace {
 
 Grid<double> low_rank_blocks(const LayerSpec& spec, const Grid<double>& U, dim_t rank) {
   if (spec.kind != CellKind::gru) return low_rank(U, rank);
@@ -213,73 +132,123 @@ Grid<double> low_rank_blocks(const LayerSpec& spec, const Grid<double>& U, dim_t
   return result;
 }
 
+std::vector<double> times(const std::vector<double>& g, const Grid<double>& A) {
+  std::vector<double> product(g.size());
+  for (dim_t i = 0; i < A.rows; ++i) {
+    for (dim_t j = 0; j < A.cols; ++j) {
+      product[static_cast<std::size_t>(j)] += g[static_cast<std::size_t>(i)] * A(i, j);
+    }
+  }
+  return product;
+}
+
+// kept + a (g - kept)
+std::vector<double> with_diagonal(const std::vector<double>& a, const std::vector<double>& g,
+                                  std::vector<double> kept) {
+  for (std::size_t j = 0; j < kept.size(); ++j) kept[j] += a[j] * (g[j] - kept[j]);
+  return kept;
+}
+
+// All methods but iterated, which carries two gradients. `low_rank_U`: read by low_rank alone.
+std::vector<double> carried(const Row& row, const Parameters<double>& p, const Carry& carry,
+                            const Grid<double>& low_rank_U, const std::vector<double>& g) {
+  switch (carry.method) {
+    case Method::ft:
+      return std::vector<double>(g.size());
+    case Method::dsf:
+      return with_diagonal(carry.a, g, std::vector<double>(g.size()));
+    case Method::gated:
+      return row.diagonal_product(p, g);
+    case Method::gated_dsf:
+      return with_diagonal(carry.a, g, row.diagonal_product(p, g));
+    case Method::low_rank:
+      return row.replaced_product(p, low_rank_U, g);
+    case Method::matrix:
+      return times(g, carry.A);
+    default:
+      return row.state_product(p, g);
+  }
+}
+
+// Adds `sent` to sequence b of the step before t, or to its initial state.
+void add_before(const PackedLayout& layout, dim_t t, dim_t b, const std::vector<double>& sent,
+                TotalGradients& total) {
+  Grid<double>& to = t == 0 ? total.initial : total.g;
+  const dim_t row = t == 0 ? b : layout.offset(t - 1) + b;
+  for (dim_t j = 0; j < to.cols; ++j) to(row, j) += sent[static_cast<std::size_t>(j)];
+}
+
+template <typename Body>
+void walk_back(const PackedLayout& layout, const Body& body) {
+  for (dim_t t = layout.steps() - 1; t >= 0; --t) {
+    for (dim_t b = 0; b < layout.rows_at(t); ++b) body(t, b);
+  }
+}
+
+TotalGradients iterate(const LayerProblem& problem, const TotalGradients& errors,
+                       const Grid<double>& states, dim_t corrections) {
+  const Parameters<double>& p = problem.parameters;
+  TotalGradients source = errors;
+  TotalGradients total;
+  for (dim_t i = 0; i <= corrections; ++i) {
+    total = source;
+    source = errors;
+    walk_back(problem.layout, [&](dim_t t, dim_t b) {
+      const std::vector<double> g = total.g.row(problem.layout.offset(t) + b);
+      const Row row = row_at(problem, states, t, b);
+      const std::vector<double> diagonal = row.diagonal_product(p, g);
+      std::vector<double> off_diagonal = row.state_product(p, g);
+      for (std::size_t j = 0; j < diagonal.size(); ++j) off_diagonal[j] -= diagonal[j];
+      add_before(problem.layout, t, b, diagonal, total);
+      add_before(problem.layout, t, b, off_diagonal, source);
+    });
+  }
+  return total;
+}
+
 }  // namespace
 
-LayerGradients layer_backward_rank(const LayerSpec& spec, const Parameters<double>& p,
-                                   const PackedLayout& layout, const Grid<double>& x,
-                                   const Grid<double>& initial, const Grid<double>& e, dim_t rank) {
-  const Grid<double> replacement = low_rank_blocks(spec, p[1], rank);
-  const Grid<double> states = layer_forward(spec, p, layout, x, initial);
-  Grid<double> g = e;
-  for (dim_t t = layout.steps() - 1; t > 0; --t) {
-    for (dim_t b = 0; b < layout.rows_at(t); ++b) {
-      const Row here = row_at(spec, layout, x, initial, states, t, b);
-      add_row(here.replaced_product(p, replacement, g.row(layout.offset(t) + b)),
-              layout.offset(t - 1) + b, g);
-    }
-  }
-  return local_gradients(spec, p, layout, x, initial, states, g);
+TotalGradients total_gradients(const LayerProblem& problem, const Grid<double>& e,
+                               const Carry& carry) {
+  const Grid<double> states = states_of(problem);
+  TotalGradients total{e, Grid<double>(problem.layout.batch(), e.cols)};
+  if (carry.method == Method::iterated) return iterate(problem, total, states, carry.number);
+  const Parameters<double>& p = problem.parameters;
+  const Grid<double> low_rank_U = carry.method == Method::low_rank
+                                      ? low_rank_blocks(problem.spec, p[1], carry.number)
+                                      : Grid<double>();
+  walk_back(problem.layout, [&](dim_t t, dim_t b) {
+    const std::vector<double> g = total.g.row(problem.layout.offset(t) + b);
+    add_before(problem.layout, t, b,
+               carried(row_at(problem, states, t, b), p, carry, low_rank_U, g), total);
+  });
+  return total;
 }
 
-LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<double>& p,
-                                       const PackedLayout& layout, const Grid<double>& x,
-                                       const Grid<double>& initial, const Grid<double>& e,
-                                       dim_t corrections, RestPath path,
-                                       const std::vector<double>& a) {
-  const Grid<double> states = layer_forward(spec, p, layout, x, initial);
-  Grid<double> source = e;
-  Grid<double> g;
-  for (dim_t i = 0; i <= corrections; ++i) {
-    g = source;
-    source = e;
-    for (dim_t t = layout.steps() - 1; t > 0; --t) {
-      for (dim_t b = 0; b < layout.rows_at(t); ++b) {
-        const std::vector<double> g_row = g.row(layout.offset(t) + b);
-        const Row here = row_at(spec, layout, x, initial, states, t, b);
-        std::vector<double> own = here.own_product(p, g_row, false);
-        std::vector<double> rest = here.whole_product(p, g_row, path);
-        for (std::size_t j = 0; j < rest.size(); ++j) rest[j] -= own[j];
-        if (i == 0) hold_more(a, g_row, own);
-        add_row(own, layout.offset(t - 1) + b, g);
-        add_row(rest, layout.offset(t - 1) + b, source);
+LayerGradients layer_backward(const LayerProblem& problem, const Grid<double>& e,
+                              const Carry& carry) {
+  const auto& [spec, p, layout, x, initial] = problem;
+  const Grid<double> states = states_of(problem);
+  Parameters<Complex> moved = cast<Complex>(p);
+  LayerGradients result{Grid<double>(x.rows, x.cols), zero_parameters(spec),
+                        total_gradients(problem, e, carry)};
+  walk_back(layout, [&](dim_t t, dim_t b) {
+    const dim_t row = problem.layout.offset(t) + b;
+    const std::vector<double> g = result.total.g.row(row);
+    const Row here = row_at(problem, states, t, b);
+    std::vector<Complex> input = to_complex(here.x);
+    const std::vector<Complex> previous = to_complex(here.before);
+    const auto step = [&] { return cell_step(problem.spec, moved, input, previous); };
+    for (std::size_t k = 0; k < moved.size(); ++k) {
+      for (std::size_t i = 0; i < moved[k].values.size(); ++i) {
+        result.parameters[k].values[i] += pulled_back(g, moved[k].values[i], step);
       }
     }
-  }
-  return local_gradients(spec, p, layout, x, initial, states, g);
-}
-
-LayerGradients layer_backward_windows(const LayerSpec& spec, const Parameters<double>& p,
-                                      const PackedLayout& layout, const Grid<double>& x,
-                                      const Grid<double>& initial, const Grid<double>& e,
-                                      dim_t window, RestPath path) {
-  const Grid<double> states = layer_forward(spec, p, layout, x, initial);
-  Grid<double> g = e;
-  Grid<double> q = e;
-  for (dim_t t = layout.steps() - 1; t > 0; --t) {
-    for (dim_t b = 0; b < layout.rows_at(t); ++b) {
-      const dim_t row = layout.offset(t) + b;
-      const dim_t before = layout.offset(t - 1) + b;
-      if ((t + 1) % window == 0) q.set_row(row, g.row(row));
-      const Row here = row_at(spec, layout, x, initial, states, t, b);
-      const std::vector<double> own_of_q = here.own_product(p, q.row(row), false);
-      std::vector<double> rest = here.whole_product(p, q.row(row), path);
-      for (std::size_t j = 0; j < rest.size(); ++j) rest[j] -= own_of_q[j];
-      add_row(here.own_product(p, g.row(row), false), before, g);
-      add_row(rest, before, g);
-      add_row(own_of_q, before, q);
+    for (dim_t j = 0; j < problem.spec.input; ++j) {
+      result.dx(row, j) = pulled_back(g, input[static_cast<std::size_t>(j)], step);
     }
-  }
-  return local_gradients(spec, p, layout, x, initial, states, g);
+  });
+  return result;
 }
 
 }  // namespace dsf::reference

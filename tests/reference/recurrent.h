@@ -122,61 +122,60 @@ Grid<T> layer_forward(const LayerSpec& spec, const Parameters<T>& p, const Packe
   return states;
 }
 
-/// What is kept of the recurrent matrices: nothing, their diagonals, or the candidate's alone (the
-/// rnn has no other).
-enum class Kept { none, diagonal, candidate };
-
-/// U', what is kept of U.
-Grid<double> kept_of(const LayerSpec& spec, const Grid<double>& U, Kept kept);
-
-/// J_t with the recurrent matrices U replaced by others, U', the values of the
-/// gates staying what they are: f with U h written as  U' h + (U - U') h0,  h0 the value of h.
-/// `at` [S]: s_{t-1}. The values of f at it are the same as with p.
+/// J_t with the recurrent matrices U replaced by others, U', the values of the gates staying what
+/// they are: f with U h written as  U' h + (U - U') h0,  h0 the value of h. `at` [S]: s_{t-1}. The
+/// values of f at it are the same as with p.
 Parameters<double> frozen_parameters(const LayerSpec& spec, const Parameters<double>& p,
                                      const std::vector<double>& x, const std::vector<double>& at,
                                      const Grid<double>& replacement);
 
-/// gated: J replaced by its path around U (the rnn: by its diagonal); gated_diagonal: by the one
-/// with U's diagonals.
-/// gated_dsf: by that of gated, D, and by a of what it leaves,  D + (1 - D) a.
-enum class Method { bptt, ft, dsf, gated, gated_diagonal, gated_dsf };
+/// What is carried from a step to the one before it. D is the diagonal part of J: J without U, and
+/// with U's diagonal if there is nothing else (the rnn).
+///
+///   bptt       g J
+///   ft         0
+///   dsf        a g
+///   gated      g D
+///   gated_dsf  g D + a (g - g D)
+///   low_rank   g J, the blocks of U replaced by low_rank() ones (low_rank.h): of the gru those of
+///              r and z together and that of the candidate, the latter only if it resets after
+///   iterated   g^(i) D + g^(i-1) (J - D) for i = 0, ..., number, where g^(-1) is zero
+///   matrix     g A
+enum class Method { bptt, ft, dsf, gated, gated_dsf, low_rank, iterated, matrix };
+
+struct Carry {
+  Method method = Method::bptt;
+  dim_t number = 0;       ///< the rank, or the corrections
+  std::vector<double> a;  ///< [S]
+  Grid<double> A;         ///< [S, S]
+};
+
+struct TotalGradients {
+  Grid<double> g;        ///< [N, S]
+  Grid<double> initial;  ///< [B, S]: of the initial states, what step 0 carries to them
+};
 
 struct LayerGradients {
   Grid<double> dx;
   Parameters<double> parameters;
-  Grid<double> g;  ///< [N, S], the total gradient
+  TotalGradients total;
 };
 
-/// e [N, S]; a [S], read by dsf and gated_dsf alone.
-///   g_t = e_t + { g_{t+1} J_{t+1} | 0 | a g_{t+1} | g_{t+1} D_{t+1} | g_{t+1} D_{t+1} + a (g_{t+1} - g_{t+1} D_{t+1}) }
-///   d theta = sum_t g_t df_t/dtheta
-LayerGradients layer_backward(const LayerSpec& spec, const Parameters<double>& p,
-                              const PackedLayout& layout, const Grid<double>& x,
-                              const Grid<double>& initial, const Grid<double>& e, Method method,
-                              const std::vector<double>& a);
+/// A layer and a batch for it: x [N, I], initial [B, S].
+struct LayerProblem {
+  const LayerSpec& spec;
+  const Parameters<double>& parameters;
+  const PackedLayout& layout;
+  const Grid<double>& x;
+  const Grid<double>& initial;
+};
 
-/// bptt:rank:r by its definition: bptt with the J whose U's are replaced by low_rank() ones (low_rank.h): of
-/// the gru that of r and z and that of the candidate each, the latter only where it resets after.
-LayerGradients layer_backward_rank(const LayerSpec& spec, const Parameters<double>& p,
-                                   const PackedLayout& layout, const Grid<double>& x,
-                                   const Grid<double>& initial, const Grid<double>& e, dim_t rank);
+/// g_t = e_t + what `carry` makes of g_{t+1};  e [N, S].
+TotalGradients total_gradients(const LayerProblem& problem, const Grid<double>& e,
+                               const Carry& carry);
 
-/// iterated:k by its definition,  g^(0) = scan(e),  g^(i) = scan(e + g^(i-1) (J - D)), D of gated.
-/// candidate:k: the same with the J of Kept::candidate.
-/// a [S]: of iterated:dsf:k, whose g^(0) is gated_dsf's; all zero for iterated:k.
-LayerGradients layer_backward_iterated(const LayerSpec& spec, const Parameters<double>& p,
-                                       const PackedLayout& layout, const Grid<double>& x,
-                                       const Grid<double>& initial, const Grid<double>& e,
-                                       dim_t corrections, RestPath path,
-                                       const std::vector<double>& a);
-
-/// windows:w by its definition: a guess q that is g at the last step of each window,
-///   g_t = e_t + g_{t+1} D_{t+1} + q_{t+1} (J_{t+1} - D_{t+1})
-///   q_t = g_t where t + 1 is a multiple of w,  else e_t + q_{t+1} D_{t+1}
-/// windows:candidate:w: the same with the J of Kept::candidate.
-LayerGradients layer_backward_windows(const LayerSpec& spec, const Parameters<double>& p,
-                                      const PackedLayout& layout, const Grid<double>& x,
-                                      const Grid<double>& initial, const Grid<double>& e,
-                                      dim_t window, RestPath path);
+/// The same, and  d theta = sum_t g_t df_t/dtheta.
+LayerGradients layer_backward(const LayerProblem& problem, const Grid<double>& e,
+                              const Carry& carry);
 
 }  // namespace dsf::reference

@@ -3,7 +3,6 @@
 // The fixed matrices of the stationary feedbacks, written out entry by entry from the numbers they
 // store: g_{t-1} += g_t A.
 
-#include <algorithm>
 #include <span>
 
 #include "tests/reference/grid.h"
@@ -29,15 +28,10 @@ inline Grid<double> pairs_matrix(dim_t size, std::span<const float> real,
   return a;
 }
 
-/// blocks [S, K]: row i of A has its block's columns there.
-inline Grid<double> block_matrix(dim_t size, dim_t block, std::span<const float> blocks) {
+/// Row by row.
+inline Grid<double> dense_matrix(dim_t size, std::span<const float> entries) {
   Grid<double> a(size, size);
-  for (dim_t i = 0; i < size; ++i) {
-    const dim_t begin = i / block * block;
-    for (dim_t j = begin; j < std::min(begin + block, size); ++j) {
-      a(i, j) = at(blocks, i * block + j - begin);
-    }
-  }
+  for (dim_t i = 0; i < size * size; ++i) a.values[static_cast<std::size_t>(i)] = at(entries, i);
   return a;
 }
 

@@ -46,11 +46,7 @@ Stack random_stack(CellKind kind, GruReset reset, dim_t layers, dim_t hidden,
   return stack;
 }
 
-namespace {
-
-// layer_of(l, inputs, e): the backward pass of layer l.
-template <typename LayerOf>
-StackGradients backward_through(const Stack& stack, const LayerOf& layer_of) {
+StackGradients stack_backward(const Stack& stack, const std::vector<Carry>& carries) {
   std::vector<Grid<double>> inputs = {stack.x};
   for (std::size_t l = 0; l < stack.layers.size(); ++l) {
     Grid<double> y =
@@ -76,7 +72,9 @@ StackGradients backward_through(const Stack& stack, const LayerOf& layer_of) {
         for (dim_t j = 0; j < map.rows; ++j) e(i, k) += dy(i, j) * map(j, k);
       }
     }
-    LayerGradients layer = layer_of(l, inputs[l], e);
+    LayerGradients layer = layer_backward(
+        {stack.layers[l], stack.parameters[l], stack.layout, inputs[l], stack.initial[l]}, e,
+        carries[l]);
     result.parameters[l] = layer.parameters;
     if (stack.skip) {
       for (std::size_t i = 0; i < dy.values.size(); ++i) layer.dx.values[i] += dy.values[i];
@@ -87,42 +85,14 @@ StackGradients backward_through(const Stack& stack, const LayerOf& layer_of) {
   return result;
 }
 
-}  // namespace
-
-StackGradients stack_backward(const Stack& stack, Method method) {
-  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
-    return layer_backward(stack.layers[l], stack.parameters[l], stack.layout, x, stack.initial[l],
-                          e, method, stack.diagonals[l]);
-  });
-}
-
-StackGradients stack_backward_iterated(const Stack& stack, dim_t corrections, RestPath path) {
-  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
-    const std::vector<double> none(static_cast<std::size_t>(stack.layers[l].state()), 0.0);
-    return layer_backward_iterated(stack.layers[l], stack.parameters[l], stack.layout, x,
-                                   stack.initial[l], e, corrections, path, none);
-  });
-}
-
-StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections, RestPath path) {
-  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
-    return layer_backward_iterated(stack.layers[l], stack.parameters[l], stack.layout, x,
-                                   stack.initial[l], e, corrections, path, stack.diagonals[l]);
-  });
-}
-
-StackGradients stack_backward_rank(const Stack& stack, dim_t rank) {
-  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
-    return layer_backward_rank(stack.layers[l], stack.parameters[l], stack.layout, x,
-                               stack.initial[l], e, rank);
-  });
-}
-
-StackGradients stack_backward_windows(const Stack& stack, dim_t window, RestPath path) {
-  return backward_through(stack, [&](std::size_t l, const Grid<double>& x, const Grid<double>& e) {
-    return layer_backward_windows(stack.layers[l], stack.parameters[l], stack.layout, x,
-                                  stack.initial[l], e, window, path);
-  });
+StackGradients stack_backward(const Stack& stack, Method method, dim_t number) {
+  std::vector<Carry> carries(stack.layers.size());
+  for (std::size_t l = 0; l < carries.size(); ++l) {
+    carries[l].method = method;
+    carries[l].number = number;
+    carries[l].a = stack.diagonals[l];
+  }
+  return stack_backward(stack, carries);
 }
 
 std::vector<Parameters<double>> complex_step_gradient(const Stack& stack) {

@@ -56,18 +56,10 @@ struct StackGradients {
   std::vector<Parameters<double>> parameters;
 };
 
-/// Layer by layer from the top; inside a layer, gradients go back in time by `method`.
-StackGradients stack_backward(const Stack& stack, Method method);
-StackGradients stack_backward_iterated(const Stack& stack, dim_t corrections,
-                                       RestPath path = RestPath::all);
-/// The same of iterated:dsf:k, by the stack's diagonals.
-StackGradients stack_backward_iterated_dsf(const Stack& stack, dim_t corrections,
-                                           RestPath path = RestPath::all);
-
-StackGradients stack_backward_rank(const Stack& stack, dim_t rank);
-
-StackGradients stack_backward_windows(const Stack& stack, dim_t window,
-                                      RestPath path = RestPath::all);
+/// Layer by layer from the top; inside layer l, gradients go back in time as carries[l] says.
+StackGradients stack_backward(const Stack& stack, const std::vector<Carry>& carries);
+/// By the same method in all layers, with the stack's diagonals.
+StackGradients stack_backward(const Stack& stack, Method method, dim_t number = 0);
 
 /// The derivative of the loss by every parameter, one complex step each: no backward pass at all.
 std::vector<Parameters<double>> complex_step_gradient(const Stack& stack);

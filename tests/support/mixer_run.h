@@ -28,9 +28,9 @@ struct MixerResult {
 };
 
 /// One forward and backward pass over a tape. `initial` [B, state width], or empty.
-inline MixerResult run_mixer(const Mixer& mixer, const ParameterTable& table,
-                             const PackedLayout& layout, ConstMatrixF x, ConstMatrixF dy,
-                             ConstMatrixF initial, MixerTape& tape) {
+inline MixerResult run_mixer(Mixer& mixer, const ParameterTable& table, const PackedLayout& layout,
+                             ConstMatrixF x, ConstMatrixF dy, ConstMatrixF initial,
+                             MixerTape& tape) {
   Matrix state(initial.rows, initial.cols);
   for (dim_t i = 0; i < initial.rows * initial.cols; ++i) state.view().data[i] = initial.data[i];
   Matrix y(x.rows, mixer.output_width());
@@ -44,9 +44,8 @@ inline MixerResult run_mixer(const Mixer& mixer, const ParameterTable& table,
   return {to_grid(y), to_grid(dx), to_values(table, gradients), to_grid(state)};
 }
 
-inline MixerResult run_mixer(const Mixer& mixer, const ParameterTable& table,
-                             const PackedLayout& layout, ConstMatrixF x, ConstMatrixF dy,
-                             ConstMatrixF initial = {}) {
+inline MixerResult run_mixer(Mixer& mixer, const ParameterTable& table, const PackedLayout& layout,
+                             ConstMatrixF x, ConstMatrixF dy, ConstMatrixF initial = {}) {
   const auto tape = mixer.make_tape();
   return run_mixer(mixer, table, layout, x, dy, initial, *tape);
 }

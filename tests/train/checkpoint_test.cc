@@ -278,7 +278,7 @@ TEST(Checkpoint, FilesBehindALinkAreAllOfOneCheckpoint) {
   };
   save(1);
   const CheckpointFiles files = files_in(directory / "last");
-  model.weights()[0] += 1.0F;
+  model.mutable_weights()[0] += 1.0F;
   save(2);
   ASSERT_EQ(fs::read_symlink(directory / "last"), "step-00000002");
   for (const char* name : {"weights.safetensors", "state.json"}) {
@@ -312,7 +312,7 @@ TEST(Checkpoint, WhatIsNotFiniteIsNotSaved) {
   state = make_state(model, 2);
   state.best_loss = std::numeric_limits<double>::quiet_NaN();
   expect_refused(state, "the best loss");
-  model.weights()[0] = nan;
+  model.mutable_weights()[0] = nan;
   expect_refused(make_state(model, 2), model.table().entries().front().name);
 }
 

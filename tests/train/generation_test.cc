@@ -18,8 +18,7 @@ struct SmallModel {
       : tokenizer(build_tokenizer({.kind = kind}, kText)),
         model(model_config(mixer), FeedbackConfig{}, tokenizer->vocab_size(), 3) {
     // Initial weights are small; larger ones make every token matter to the next.
-    for (float& weight : model.weights()) weight *= 8.0F;
-    model.prepare(Precision::f32);
+    for (float& weight : model.mutable_weights()) weight *= 8.0F;
     data.batching = batching;
     data.context = 8;
   }

@@ -163,7 +163,7 @@ TEST_F(SmallTraining, DivergenceStopsBeforeTheUpdateAndNamesStepAndParameter) {
   RunConfig config = with_assignments(RunConfig(), small_settings(corpus_, {"train.steps=10"}));
   const Dataset data = load_dataset(config.data, 1);
   LanguageModel model(config.model, config.feedback, data.tokenizer->vocab_size(), 1);
-  std::ranges::fill(model.weights(), std::numeric_limits<float>::infinity());
+  std::ranges::fill(model.mutable_weights(), std::numeric_limits<float>::infinity());
   fs::create_directories(directory_ / "run");
   Trainer trainer(config, data, model, {directory_ / "run"});
   TrainObserver observer;

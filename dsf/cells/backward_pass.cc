@@ -1,0 +1,150 @@
+#include "dsf/cells/backward_pass.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dsf/base/error.h"
+#include "dsf/cells/slices.h"
+#include "dsf/kernels/rows.h"
+
+namespace dsf {
+namespace {
+
+// Rows of one task of an elementwise pass over all N rows.
+constexpr dim_t kElementwiseRows = 16;
+
+// Sequences of one slice of a walk without matrix products, at most: finer slices than kSliceRows
+// cost nothing there and keep more threads busy. Fewer in a small batch, so that there are four
+// slices if there are four sequences. By shape alone, never by the number of threads.
+dim_t elementwise_slice(dim_t batch) { return std::clamp<dim_t>(batch / 4, 1, 8); }
+
+}  // namespace
+
+BackwardPass::BackwardPass(const Cell& cell, const PackedLayout& layout, ConstMatrixF x,
+                           CellTape& tape, MatrixF g, MatrixF initial)
+    : cell_(cell), layout_(layout), tape_(tape), g_(g), initial_(initial) {
+  const dim_t N = layout.total_rows();
+  if (!tape.filled || tape.states.rows() != layout.batch() + N) {
+    throw Error("cell: backward without a forward pass of the same batch before it");
+  }
+  tape.filled = false;
+  if (!layout.is_uniform()) {
+    const MatrixF gathered = tape.work->gathered.reshape(N, cell.shape().state);
+    const ConstMatrixF states = tape.states;
+    parallel_for(layout.steps(), [&](dim_t t) {
+      const dim_t n = layout.rows_at(t);
+      copy_rows(states.middle_rows(previous_row(layout, t), n),
+                gathered.middle_rows(layout.offset(t), n));
+    });
+  }
+  if (tape.shares_work) cell.rebuild_gates(layout, x, tape);
+  previous_ = cell.previous_states(layout, tape);
+  // Both cuts of the batch find their scratch memory; the finer one has more slices.
+  ensure_products(task_count(layout.batch(), elementwise_slice(layout.batch())), *tape.work);
+}
+
+BackwardPass::Rows BackwardPass::rows_at(dim_t begin, dim_t count) const {
+  const MatrixF gates = tape_.work->gates.view().middle_rows(begin, count);
+  return {.g = g_.middle_rows(begin, count),
+          .previous = previous_.middle_rows(begin, count),
+          .state = tape_.states.view().middle_rows(layout_.batch() + begin, count),
+          .gates = gates,
+          .d = gates,
+          .g_previous = {}};
+}
+
+BackwardPass::Rows BackwardPass::step_rows(StepRows rows, MatrixF g, MatrixF initial) const {
+  const dim_t begin = layout_.offset(rows.t) + rows.begin;
+  Rows back = rows_at(begin, rows.count);
+  back.g = g.middle_rows(begin, rows.count);
+  if (rows.t > 0) {
+    back.g_previous = g.middle_rows(layout_.offset(rows.t - 1) + rows.begin, rows.count);
+  } else if (!initial.empty()) {
+    back.g_previous = initial.middle_rows(rows.begin, rows.count);
+  }
+  return back;
+}
+
+ProductScratch& BackwardPass::scratch_of(dim_t slice) const {
+  return tape_.work->products[static_cast<std::size_t>(slice)];
+}
+
+void BackwardPass::local_backward() {
+  parallel_ranges(layout_.total_rows(), kElementwiseRows, [&](dim_t begin, dim_t end) {
+    cell_.backward_gates(rows_at(begin, end - begin));
+  });
+  finish_local_backward();
+}
+
+void BackwardPass::finish_local_backward() {
+  cell_.finish_local_backward(rows_at(0, layout_.total_rows()), scratch_of(0));
+}
+
+void BackwardPass::walk_elementwise(const std::function<void(StepRows)>& step) const {
+  walk_backward(layout_, elementwise_slice(layout_.batch()), step);
+}
+
+void BackwardPass::walk(const Carry& carry) {
+  walk_elementwise([&](StepRows step) {
+    Rows rows = step_rows(step, g_, initial_);
+    const MatrixF previous = std::exchange(rows.g_previous, {});
+    cell_.backward_gates(rows);
+    if (!previous.empty()) carry(rows.g, previous);
+  });
+  finish_local_backward();
+}
+
+void BackwardPass::walk_diagonal() {
+  walk_elementwise([&](StepRows step) {
+    const Rows rows = step_rows(step, g_, initial_);
+    cell_.backward_gates(rows);
+    if (!rows.g_previous.empty()) cell_.add_diagonal_part(1.0F, rows);
+  });
+  finish_local_backward();
+}
+
+void BackwardPass::walk_diagonal(const DiagonalCarry& carry) {
+  const dim_t slice = elementwise_slice(layout_.batch());
+  walk_elementwise([&](StepRows step) {
+    Rows rows = step_rows(step, g_, initial_);
+    if (rows.g_previous.empty()) return cell_.backward_gates(rows);
+    const MatrixF diagonal =
+        scratch_of(step.begin / slice).inner.reshape(step.count, cell_.shape().state);
+    const MatrixF previous = std::exchange(rows.g_previous, diagonal);
+    zero_rows(diagonal);
+    cell_.backward_gates(rows);
+    cell_.add_diagonal_part(1.0F, rows);
+    carry(rows.g, diagonal, previous);
+  });
+  finish_local_backward();
+}
+
+void BackwardPass::walk_jacobian() {
+  walk_backward(layout_, kSliceRows, [&](StepRows step) {
+    ProductScratch& scratch = scratch_of(slice_of(step.begin));
+    const Rows rows = step_rows(step, g_, initial_);
+    cell_.backward_gates(rows);
+    cell_.finish_local_backward(rows, scratch);
+    if (!rows.g_previous.empty()) cell_.add_recurrent_product(rows, scratch);
+  });
+}
+
+void BackwardPass::trial_walk(MatrixF g, MatrixF off_diagonal) {
+  const dim_t N = layout_.total_rows();
+  const MatrixF d = tape_.work->trial.reshape(N, cell_.shape().tape);
+  walk_elementwise([&](StepRows step) {
+    Rows rows = step_rows(step, g, {});
+    rows.d = d.middle_rows(layout_.offset(step.t) + step.begin, step.count);
+    cell_.backward_gates(rows);
+    if (!rows.g_previous.empty()) cell_.add_diagonal_part(1.0F, rows);
+  });
+  Rows all = rows_at(0, N);
+  all.d = d;
+  all.g_previous = off_diagonal;
+  zero_rows(off_diagonal);
+  cell_.finish_local_backward(all, scratch_of(0));
+  cell_.add_recurrent_product(all, scratch_of(0));
+  cell_.add_diagonal_part(-1.0F, all);
+}
+
+}  // namespace dsf
