@@ -9,6 +9,7 @@
 #include "dsf/base/file.h"
 #include "dsf/base/hash.h"
 #include "dsf/base/log.h"
+#include "dsf/base/loss_units.h"
 #include "dsf/experiment/step_time.h"
 #include "dsf/report/method_title.h"
 #include "dsf/train/evaluation.h"

@@ -9,6 +9,7 @@
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/base/hash.h"
+#include "dsf/train/run_directory.h"
 
 namespace dsf {
 namespace {
@@ -179,6 +180,13 @@ std::string to_toml(const RunConfig& config) {
     text += fmt::format("{:<31} # {}\n", line, field.doc);
   }
   return text;
+}
+
+RunConfig read_run_config(const std::filesystem::path& root) {
+  check_is_run(root);
+  RunConfig config = with_assignments(RunConfig(), read_config_file(RunPaths{root}.config()));
+  resolve(config);
+  return config;
 }
 
 std::uint64_t fixed_part_hash(const RunConfig& config) {

@@ -47,6 +47,10 @@ RunConfig with_resumed_assignments(const RunConfig& run,
 /// The whole configuration as a TOML file with a comment a key; read_config_file gives it back.
 std::string to_toml(const RunConfig& config);
 
+/// The configuration a run directory holds, resolved. Throws UsageError where `root` is no run
+/// directory, ConfigError where its config.toml is damaged.
+RunConfig read_run_config(const std::filesystem::path& root);
+
 /// A checksum of the keys that --resume may not change.
 std::uint64_t fixed_part_hash(const RunConfig& config);
 

@@ -1,11 +1,10 @@
 #include "dsf/train/evaluation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <numbers>
 #include <vector>
 
+#include "dsf/base/loss_units.h"
 #include "dsf/kernels/softmax.h"
 
 namespace dsf {
@@ -20,9 +19,6 @@ dim_t evaluation_batch(const Split& split, const RunConfig& config) {
 }
 
 }  // namespace
-
-double perplexity_of(double loss) { return std::exp(loss); }
-double bits_of(double loss) { return loss / std::numbers::ln2; }
 
 LossSum evaluate_split(const Split& split, const RunConfig& config, token_t bos,
                        LanguageModel& model, BatchShare share) {

@@ -9,9 +9,6 @@
 
 namespace dsf {
 
-double perplexity_of(double loss);  ///< exp(loss)
-double bits_of(double loss);        ///< loss / log 2: nats to bits
-
 /// The loss over a whole split, cut into batches as in training but in the text's order. The model
 /// must be prepared. States of its own are used: a carried training state is not disturbed. Where
 /// several ranks share the work, the sum is over the rank's share of each batch.

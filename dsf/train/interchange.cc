@@ -19,7 +19,6 @@
 #include "dsf/train/run_log.h"
 #include "dsf/train/stored_model.h"
 #include "dsf/train/torch_weights.h"
-#include "dsf/train/training_run.h"
 
 namespace dsf {
 namespace {

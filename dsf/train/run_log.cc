@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "dsf/base/loss_units.h"
 #include "dsf/base/process_memory.h"
 #include "dsf/base/version.h"
-#include "dsf/train/evaluation.h"
 
 namespace dsf {
 namespace {

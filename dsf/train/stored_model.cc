@@ -5,8 +5,8 @@
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
 #include "dsf/train/checkpoint.h"
+#include "dsf/train/config_file.h"
 #include "dsf/train/run_directory.h"
-#include "dsf/train/training_run.h"
 
 namespace dsf {
 namespace {

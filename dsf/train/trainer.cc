@@ -9,6 +9,7 @@
 #include "dsf/base/file.h"
 #include "dsf/base/hash.h"
 #include "dsf/base/log.h"
+#include "dsf/base/loss_units.h"
 #include "dsf/base/timer.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/optim/clip.h"

@@ -101,13 +101,6 @@ RunSummary stopped_at(dim_t step) {
 
 }  // namespace
 
-RunConfig read_run_config(const std::filesystem::path& root) {
-  check_is_run(root);
-  RunConfig config = with_assignments(RunConfig(), read_config_file(RunPaths{root}.config()));
-  resolve(config);
-  return config;
-}
-
 RunSummary run_training(const RunRequest& request, TrainObserver& observer, const StopRequest& stop,
                         Communicator& ranks) {
   const RunPaths paths{request.out};

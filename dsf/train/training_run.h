@@ -26,7 +26,4 @@ RunSummary run_training(
     const RunRequest& request, TrainObserver& observer, const StopRequest& stop = [] { return 0; },
     Communicator& ranks = single_process());
 
-/// The configuration a run directory holds. Throws UsageError, ConfigError.
-RunConfig read_run_config(const std::filesystem::path& root);
-
 }  // namespace dsf
