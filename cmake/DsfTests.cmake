@@ -7,8 +7,8 @@
 find_package(GTest CONFIG REQUIRED)
 include(GoogleTest)
 
-set(DSF_ROOMS base kernels cells feedback layers model optim data dist report train bench experiment
-    apps reliability)
+set(DSF_ROOMS base kernels cells feedback layers model optim data dist run use train lab apps
+    reliability)
 set(long_suites "*Long.*:*Long/*")
 
 # Slow scalar references and helpers, shared by all rooms.
@@ -56,7 +56,7 @@ function(dsf_add_room_test room)
 endfunction()
 
 foreach(room IN LISTS DSF_ROOMS)
-  dsf_add_room_test(${room} dsf_test_support)
+  dsf_add_room_test(${room} dsf_test_support dsf_lab)
 endforeach()
 
 # Needs none of the library, only a header of tests/support: it reads the sources as text.

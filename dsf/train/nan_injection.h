@@ -13,7 +13,7 @@
 // Read once from the environment; without it this is a load and a branch a step.
 
 #include "dsf/model/language_model.h"
-#include "dsf/train/training_state.h"
+#include "dsf/run/training_state.h"
 
 namespace dsf {
 

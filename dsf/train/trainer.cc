@@ -13,12 +13,12 @@
 #include "dsf/base/timer.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/optim/clip.h"
-#include "dsf/train/config_file.h"
-#include "dsf/train/evaluation.h"
-#include "dsf/train/finite.h"
+#include "dsf/run/config_file.h"
+#include "dsf/run/finite.h"
 #include "dsf/train/nan_injection.h"
 #include "dsf/train/shared_state.h"
 #include "dsf/train/training_batches.h"
+#include "dsf/use/evaluation.h"
 
 namespace dsf {
 namespace {

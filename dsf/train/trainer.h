@@ -9,13 +9,13 @@
 
 #include "dsf/base/timer.h"
 #include "dsf/dist/single_process.h"
-#include "dsf/train/checkpoint.h"
+#include "dsf/run/checkpoint.h"
+#include "dsf/run/run_config.h"
+#include "dsf/run/run_log.h"
+#include "dsf/run/training_state.h"
 #include "dsf/train/gradient_sync.h"
 #include "dsf/train/pace.h"
-#include "dsf/train/run_config.h"
-#include "dsf/train/run_log.h"
 #include "dsf/train/training_schedule.h"
-#include "dsf/train/training_state.h"
 
 namespace dsf {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "dsf/train/config_file.h"
+#include "dsf/run/config_file.h"
 #include "dsf/train/trainer.h"
 
 namespace dsf {

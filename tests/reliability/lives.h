@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "dsf/base/rng.h"
-#include "dsf/train/checkpoint.h"
-#include "dsf/train/stored_model.h"
+#include "dsf/run/checkpoint.h"
+#include "dsf/use/stored_model.h"
 #include "tests/support/program.h"
 #include "tests/support/temp_directory.h"
 #include "tests/train/small_run.h"

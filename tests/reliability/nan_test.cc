@@ -5,7 +5,7 @@
 
 #include "dsf/model/model_tensors.h"
 #include "dsf/model/safetensors.h"
-#include "dsf/train/finite.h"
+#include "dsf/run/finite.h"
 #include "tests/reliability/lives.h"
 
 namespace dsf {
