@@ -23,7 +23,7 @@ else()
   set(support_scope INTERFACE)
 endif()
 target_link_libraries(dsf_test_support ${support_scope}
-  dsf::dsf dsf_deps::hwy GTest::gtest GTest::gmock)
+  dsf::dsf dsf_deps::hwy fmt::fmt nlohmann_json::nlohmann_json GTest::gtest GTest::gmock)
 target_compile_definitions(dsf_test_support ${support_scope}
   ${DSF_HWY_DEFINITIONS} DSF_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 

@@ -5,81 +5,18 @@
 // compared.
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "dsf/base/dim.h"
 #include "dsf/base/file.h"
-#include "dsf/model/language_model.h"
 #include "dsf/run/event_file.h"
 #include "dsf/run/run_directory.h"
+#include "dsf/run/run_report.h"
 
 namespace dsf {
 
-/// Training since the last report. Times are wall-clock seconds.
-struct TrainReport {
-  dim_t step = 0;
-  dim_t total_steps = 0;
-  double epoch = 0.0;
-  double loss = 0.0;  ///< mean over the tokens since the last line
-  double learning_rate = 0.0;
-  double gradient_norm = 0.0;  ///< of the last step, before clipping
-  dim_t tokens = 0;            ///< targets trained on so far
-  double tokens_per_second = 0.0;
-  double seconds = 0.0;       ///< since the run began, stops left out
-  double step_seconds = 0.0;  ///< mean length of a step
-  PhaseTimes phases;          ///< mean of a step
-  double update_seconds = 0.0;
-};
-
-struct EvalReport {
-  dim_t step = 0;
-  double epoch = 0.0;
-  std::string split = "valid";
-  double loss = 0.0;
-  double perplexity = 0.0;
-  double accuracy = 0.0;
-  dim_t tokens = 0;
-  double train_loss = 0.0;  ///< mean since the evaluation before
-  double learning_rate = 0.0;
-  double tokens_per_second = 0.0;  ///< of training since the evaluation before
-  double seconds = 0.0;
-  double eval_seconds = 0.0;
-  bool best = false;
-};
-
 /// "event" of the last whole line of a log; empty where there is none.
 std::string last_event(const std::filesystem::path& log);
-
-/// How a run ended, or stands.
-struct RunSummary {
-  dim_t steps = 0;
-  dim_t total_steps = 0;
-  double epoch = 0.0;
-  dim_t parameters = 0;
-  dim_t tokens = 0;
-  std::optional<double> best_loss;
-  std::optional<double> best_perplexity;
-  dim_t best_step = 0;
-  double seconds = 0.0;
-  double tokens_per_second = 0.0;  ///< of training, over this process
-  PhaseTimes phases;               ///< mean of a step, over this process
-  bool interrupted = false;
-};
-
-/// What stands at the start of a run.
-struct StartReport {
-  bool resumed = false;
-  dim_t step = 0;
-  dim_t total_steps = 0;
-  dim_t steps_per_epoch = 0;
-  dim_t parameters = 0;
-  dim_t vocab = 0;
-  int threads = 0;  ///< of each rank
-  int ranks = 1;
-  std::string precision;
-  std::string feedback;
-};
 
 /// log.jsonl, metrics.csv and, where wanted, event files of a run.
 class RunLog {

@@ -3,7 +3,6 @@
 // One run from where it stands to its end. Several ranks train one run together: each takes its
 // share of every batch, all hold the same weights, and only rank 0 reports and writes.
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,22 +14,10 @@
 #include "dsf/run/training_state.h"
 #include "dsf/train/gradient_sync.h"
 #include "dsf/train/pace.h"
+#include "dsf/train/train_observer.h"
 #include "dsf/train/training_schedule.h"
 
 namespace dsf {
-
-/// Told what happens, as it happens; a progress display, a test.
-class TrainObserver {
- public:
-  virtual ~TrainObserver() = default;
-  virtual void on_start(const StartReport& /*report*/) {}
-  virtual void on_step(const TrainReport& /*report*/) {}  ///< after every step
-  virtual void on_eval(const EvalReport& /*report*/) {}
-};
-
-/// The signal that asks the run to save and stop (SIGUSR1: to save and go on), or 0. Asked once a
-/// step.
-using StopRequest = std::function<int()>;
 
 /// The training loop. run_training (training_run.h) puts one together from a request; construct it
 /// yourself to train on data or a model of your own.

@@ -13,6 +13,7 @@
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/long_lines.h"
 #include "dsf/train/shared_state.h"
+#include "dsf/train/trainer.h"
 
 namespace dsf {
 namespace {
@@ -100,6 +101,11 @@ RunSummary stopped_at(dim_t step) {
 }
 
 }  // namespace
+
+RunSummary run_training(const RunRequest& request, TrainObserver& observer,
+                        const StopRequest& stop) {
+  return run_training(request, observer, stop, single_process());
+}
 
 RunSummary run_training(const RunRequest& request, TrainObserver& observer, const StopRequest& stop,
                         Communicator& ranks) {

@@ -7,9 +7,10 @@
 #include <string>
 
 #include "dsf/model/language_model.h"
-#include "dsf/model/safetensors.h"
 
 namespace dsf {
+
+class SafetensorsFile;
 
 /// The name a parameter has in an exported file: a recurrent layer's weight_ih is PyTorch's
 /// weight_ih_l0, and so on; all others keep theirs.

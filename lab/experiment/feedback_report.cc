@@ -10,6 +10,7 @@
 #include "dsf/base/hash.h"
 #include "dsf/base/log.h"
 #include "dsf/base/loss_units.h"
+#include "dsf/run/run_directory.h"
 #include "dsf/use/evaluation.h"
 #include "dsf/use/stored_model.h"
 #include "lab/experiment/step_time.h"

@@ -7,6 +7,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
+#include "dsf/run/run_directory.h"
 #include "dsf/train/progress.h"
 
 namespace dsf {

@@ -11,6 +11,7 @@
 #include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
+#include "dsf/run/run_directory.h"
 #include "dsf/train/progress.h"
 #include "dsf/train/training_run.h"
 #include "lab/experiment/log_line.h"

@@ -11,6 +11,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/model/model_tensors.h"
+#include "dsf/model/safetensors.h"
 #include "dsf/use/interchange.h"
 #include "dsf/use/interchange_config.h"
 #include "dsf/use/stored_model.h"

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <optional>
 #include <regex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,7 @@ struct ForeignRule {
 };
 // oneDNN, and OpenMP for its threads: gemm* works with it, lab/bench/onednn_* shows it as a peer to
 // measure against.
-constexpr std::array<ForeignRule, 8> kForeignRules = {{
+constexpr std::array<ForeignRule, 10> kForeignRules = {{
     {R"((oneapi/dnnl/|dnnl).*)", R"(dsf/kernels/gemm.*|lab/bench/onednn_.*)",
      "dsf/kernels/gemm* and lab/bench/onednn_*"},
     {R"(omp\.h)", R"(dsf/kernels/gemm.*|lab/bench/onednn_.*)",
@@ -54,6 +55,8 @@ constexpr std::array<ForeignRule, 8> kForeignRules = {{
      "dsf/kernels and lab/bench/stream_triad.cc"},
     {R"((kissfft/)?kiss_?fft.*)", R"(dsf/kernels/.*)", "dsf/kernels"},
     {R"(sentencepiece_.*)", R"(dsf/data/bpe_.*)", "dsf/data/bpe_*"},
+    {R"(spdlog/.*)", R"(dsf/base/[^/]*\.cc)", "a source of dsf/base"},
+    {R"(toml\+\+/.*|toml\.hpp)", R"(dsf/run/[^/]*\.cc)", "a source of dsf/run"},
 }};
 
 bool matches(const std::string& text, std::string_view pattern) {
@@ -165,6 +168,8 @@ TEST(Layering, AllowedIncludesGetNoObjection) {
                                    {"dsf/data/corpus.cc", "dsf/base/error.h"},
                                    {"dsf/data/bpe_tokenizer.cc", "sentencepiece_processor.h"},
                                    {"dsf/dist/mpi.cc", "mpi.h"},
+                                   {"dsf/base/log.cc", "spdlog/spdlog.h"},
+                                   {"dsf/run/config_file.cc", "toml++/toml.h"},
                                    {"dsf/train/trainer.cc", "dsf/optim/adam.h"},
                                    {"dsf/train/trainer.cc", "dsf/use/evaluation.h"},
                                    {"dsf/use/stored_model.cc", "dsf/run/checkpoint.h"},
@@ -215,6 +220,10 @@ TEST(Layering, WrongIncludesGetAnObjection) {
                                    {"dsf/layers/mlp.cc", "oneapi/dnnl/dnnl.hpp"},
                                    {"dsf/data/tokenizer.cc", "sentencepiece_trainer.h"},
                                    {"dsf/train/trainer.cc", "mpi.h"},
+                                   {"dsf/base/log.h", "spdlog/spdlog.h"},
+                                   {"dsf/train/trainer.cc", "spdlog/spdlog.h"},
+                                   {"dsf/run/config_file.h", "toml++/toml.h"},
+                                   {"apps/dsf/main.cc", "toml++/toml.h"},
                                    {"dsf/train/trainer.cc", "CLI/CLI.hpp"},
                                    {"apps/dsf/cmd_watch.cc", "httplib.h"},
                                    {"dsf/cells/gru.cc", "hwy/highway.h"},
@@ -226,6 +235,49 @@ TEST(Layering, WrongIncludesGetAnObjection) {
   for (const auto& [file, header] : cases) {
     EXPECT_NE(objection(file, header), std::nullopt) << file << " includes " << header;
   }
+}
+
+// The headers that cmake/DsfPublicHeaders.cmake lists, and what is wrong with them: an include that
+// an installed copy would lack.
+std::vector<std::string> check_public_headers(const fs::path& root) {
+  std::ifstream list(root / "cmake" / "DsfPublicHeaders.cmake");
+  const std::string text{std::istreambuf_iterator<char>(list), {}};
+  static const std::regex header_name(R"(dsf/[\w/]+\.h)");
+  const std::set<std::string> listed{
+      std::sregex_token_iterator(text.begin(), text.end(), header_name),
+      std::sregex_token_iterator()};
+  std::vector<std::string> found;
+  if (listed.empty()) found.emplace_back("no header is listed");
+  for (const std::string& header : listed) {
+    if (header == "dsf/base/version.h") continue;  // made by the build
+    std::ifstream in(root / header);
+    if (!in) found.push_back(header + ": there is no such file");
+    static const std::regex include_line(R"re(^#include (?:"([^"]+)"|<([^>]+[/.][^>]+)>).*)re");
+    std::string line;
+    while (std::getline(in, line)) {
+      std::smatch match;
+      if (!std::regex_match(line, match, include_line)) continue;
+      if (listed.contains(match[1].str())) continue;
+      found.push_back(header + ": " + match[1].str() + match[2].str() + " is not installed");
+    }
+  }
+  return found;
+}
+
+TEST(PublicHeaders, IncludeOnlyWhatIsInstalledAndTheStandardLibrary) {
+  EXPECT_THAT(check_public_headers(DSF_SOURCE_DIR), IsEmpty());
+}
+
+TEST(PublicHeaders, MissingAndForeignIncludesAreReported) {
+  const dsf::TempDirectory tree;
+  tree.write("cmake/DsfPublicHeaders.cmake",
+             "set(DSF_PUBLIC_HEADERS dsf/a/a.h dsf/a/b.h\n  dsf/a/gone.h)\n");
+  tree.write("dsf/a/a.h", "#include <vector>\n\n#include \"dsf/a/b.h\"\n#include <fmt/format.h>\n");
+  tree.write("dsf/a/b.h", "#include <zlib.h>\n#include \"dsf/a/c.h\"  // private\n");
+  EXPECT_THAT(
+      check_public_headers(tree.path()),
+      ElementsAre("dsf/a/a.h: fmt/format.h is not installed", "dsf/a/b.h: zlib.h is not installed",
+                  "dsf/a/b.h: dsf/a/c.h is not installed", "dsf/a/gone.h: there is no such file"));
 }
 
 TEST(Layering, BadTreeIsReportedByFileAndLine) {

@@ -18,6 +18,7 @@
 
 #include "dsf/base/rng.h"
 #include "dsf/run/checkpoint.h"
+#include "dsf/run/run_directory.h"
 #include "dsf/use/stored_model.h"
 #include "tests/support/program.h"
 #include "tests/support/temp_directory.h"
