@@ -34,6 +34,7 @@ set(DSF_PUBLIC_HEADERS
   dsf/run/run_report.h
   dsf/train/train_observer.h
   dsf/train/training_run.h
+  dsf/train/training_step.h
   dsf/use/evaluation.h
   dsf/use/generation.h
   dsf/use/interchange.h

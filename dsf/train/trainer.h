@@ -50,7 +50,7 @@ class Trainer {
   void start();
   void tidy_checkpoints() const;
   void step();
-  void update(const LossSum& sum);
+  void watch_loss(const LossSum& sum);
   void pass_over(const LossSum& sum);
   [[noreturn]] void diverge(const std::string& message);
   void log_training();

@@ -8,8 +8,8 @@
 
 #include "dsf/base/log.h"
 #include "dsf/base/timer.h"
-#include "dsf/optim/clip.h"
 #include "dsf/train/gradient_sync.h"
+#include "dsf/train/training_step.h"
 #include "lab/bench/scaling_model.h"
 
 namespace dsf {
@@ -46,16 +46,16 @@ class SharedStep {
     const double exposed_before = sync_.exposed_seconds();
     const Timer timer;
     events_.clear();
-    model_.forward_backward(batch_, scale(), nullptr, [&](dim_t first) {
-      events_.push_back({first, timer.seconds()});
-      sync_.ready(model_.gradients(), first);
-    });
-    backward_end_ = timer.seconds();
-    sync_.finish();
+    const StepCalls calls{.on_gradients =
+                              [&](dim_t first) {
+                                events_.push_back({first, timer.seconds()});
+                              },
+                          .before_update = {}};
+    training_step(
+        model_, {batch_, batch_.tokens() * ranks_.size()},
+        {.adam = {}, .learning_rate = kLearningRate, .clip = 1.0, .precision = precision_}, ranks_,
+        sync_, adam_, calls);
     const double busy = ranks_.busy_seconds() - busy_before;
-    const double clip = clip_scale(sync_.norm(model_.gradients()), 1.0);
-    sync_.update({}, kLearningRate, clip, model_.gradients(), adam_, model_.weights());
-    model_.prepare(precision_);
     step_ = timer.seconds();
     const double exposed = sync_.exposed_seconds() - exposed_before;
     return {step_ - exposed, exposed, std::max(0.0, busy - exposed)};
@@ -67,7 +67,7 @@ class SharedStep {
   StepProfile profile() const {
     StepProfile profile;
     profile.step = step_;
-    profile.backward_end = backward_end_;
+    profile.backward_end = events_.back().seconds;
     for (const FlatRange bucket : cut_buckets(flat_size(), default_bucket(flat_size()))) {
       const auto filled = std::find_if(events_.begin(), events_.end(), [&](const Event& event) {
         return event.first <= bucket.begin;
@@ -84,8 +84,6 @@ class SharedStep {
     double seconds;
   };
 
-  double scale() const { return 1.0 / static_cast<double>(batch_.tokens() * ranks_.size()); }
-
   Precision precision_;
   Communicator& ranks_;
   LanguageModel model_;
@@ -93,7 +91,6 @@ class SharedStep {
   AdamState adam_;
   TokenBatch batch_;
   std::vector<Event> events_;
-  double backward_end_ = 0.0;
   double step_ = 0.0;
 };
 

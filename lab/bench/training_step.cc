@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "dsf/base/rng.h"
-#include "dsf/base/timer.h"
 #include "dsf/model/step_memory.h"
-#include "dsf/optim/clip.h"
+#include "dsf/train/training_step.h"
 
 namespace dsf {
 namespace {
@@ -61,13 +60,11 @@ TrainingStep::TrainingStep(const StepConfig& config, const FeedbackConfig& feedb
 }
 
 PartTimes TrainingStep::run(const TokenBatch& batch) {
-  model_.forward_backward(batch, 1.0 / static_cast<double>(batch.tokens()));
-  const Timer timer;
-  const double scale = clip_scale(global_norm(model_.gradients()), 1.0);
-  adam_update({}, kLearningRate, scale, model_.gradients(), adam_, model_.weights());
-  model_.prepare(precision_);
+  const StepResult result = training_step(
+      model_, batch,
+      {.adam = {}, .learning_rate = kLearningRate, .clip = 1.0, .precision = precision_}, adam_);
   const PhaseTimes& phases = model_.phase_times();
-  return {phases.forward, phases.head, phases.backward, timer.seconds()};
+  return {phases.forward, phases.head, phases.backward, result.update_seconds};
 }
 
 TokenBatch random_batch(dim_t vocab, PackedLayout layout) {

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "dsf/optim/clip.h"
 #include "dsf/train/training_batches.h"
 #include "dsf/train/training_schedule.h"
+#include "dsf/train/training_step.h"
 #include "lab/report/method_title.h"
 
 namespace dsf {
@@ -34,12 +34,12 @@ class PlainTraining {
       for (Matrix& carried : state_) carried.zero();
     }
     batcher_.next(batch_);
-    model_.forward_backward(batch_, 1.0 / static_cast<double>(batch_.tokens()),
-                            batcher_.carries_state() ? &state_ : nullptr);
-    const double scale = clip_scale(global_norm(model_.gradients()), config_.train.clip);
-    adam_update(adam_config_of(config_.train), schedule_.learning_rate(step_), scale,
-                model_.gradients(), adam_, model_.weights());
-    model_.prepare(precision_of(config_.train));
+    training_step(model_, batch_,
+                  {.adam = adam_config_of(config_.train),
+                   .learning_rate = schedule_.learning_rate(step_),
+                   .clip = config_.train.clip,
+                   .precision = precision_of(config_.train)},
+                  adam_, batcher_.carries_state() ? &state_ : nullptr);
     ++step_;
   }
 
