@@ -79,7 +79,7 @@ lint: ## clang-format, clang-tidy and bash -n; changes nothing
 	@cmake --build $(BUILD) --target dsf_version
 	@$(SOURCES) '*.cc' '*.h' | { $(EXISTING); } | xargs -0 -r clang-format --dry-run -Werror
 	@$(SOURCES) '*.sh' .ci/run | { $(EXISTING); } | xargs -0 -r -n1 bash -n
-	@$(SOURCES) 'dsf/*.cc' 'apps/*.cc' | { $(EXISTING); } | \
+	@$(SOURCES) 'dsf/*.cc' 'lab/*.cc' 'apps/*.cc' | { $(EXISTING); } | \
 	  xargs -0 -r -n2 -P$(JOBS) scripts/tidy.sh $(BUILD)
 	@echo "lint: clean"
 

@@ -7,7 +7,6 @@ find_dependency(Threads)
 find_dependency(ZLIB)
 find_dependency(fmt CONFIG)
 find_dependency(spdlog CONFIG)
-find_dependency(nlohmann_json CONFIG)
 find_dependency(tomlplusplus CONFIG)
 find_dependency(OpenMP COMPONENTS CXX)
 

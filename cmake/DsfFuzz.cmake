@@ -12,7 +12,7 @@ endif()
 if(DSF_BUILD_TESTS)
   add_library(dsf_replay OBJECT "${PROJECT_SOURCE_DIR}/tests/fuzz/replay.cc")
   dsf_target_defaults(dsf_replay)
-  target_link_libraries(dsf_replay PUBLIC dsf::dsf)
+  target_link_libraries(dsf_replay PUBLIC dsf::dsf PRIVATE fmt::fmt)
 endif()
 
 if(DSF_BUILD_FUZZERS)

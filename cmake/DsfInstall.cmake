@@ -1,6 +1,7 @@
 # cmake --install build --prefix P; afterwards find_package(dsf) gives dsf::dsf.
 
 include(CMakePackageConfigHelpers)
+include(DsfPublicHeaders)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/dsf")
 
@@ -20,13 +21,13 @@ if(TARGET dsf_cli)
 endif()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/dsf"
         RENAME copyright COMPONENT dsf)
-foreach(headers "${PROJECT_SOURCE_DIR}/dsf" "${DSF_GENERATED_DIR}/dsf")
-  if(IS_DIRECTORY "${headers}")
-    install(DIRECTORY "${headers}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/dsf"
-            FILES_MATCHING PATTERN "*.h"
-            # The inside of kernels needs Highway's headers, that of MPI mpi.h.
-            PATTERN "*-inl.h" EXCLUDE PATTERN "mpi_*.h" EXCLUDE)
+foreach(header IN LISTS DSF_PUBLIC_HEADERS DSF_SUPPORTING_HEADERS)
+  cmake_path(GET header PARENT_PATH room)
+  set(root "${PROJECT_SOURCE_DIR}")
+  if(EXISTS "${DSF_GENERATED_DIR}/${header}")
+    set(root "${DSF_GENERATED_DIR}")
   endif()
+  install(FILES "${root}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${room}")
 endforeach()
 if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/configs")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs/"

@@ -7,8 +7,8 @@
 find_package(GTest CONFIG REQUIRED)
 include(GoogleTest)
 
-set(DSF_ROOMS base kernels cells feedback layers model optim data dist report train bench experiment
-    apps reliability)
+set(DSF_ROOMS base kernels cells feedback layers model optim data dist run use train lab apps
+    reliability)
 set(long_suites "*Long.*:*Long/*")
 
 # Slow scalar references and helpers, shared by all rooms.
@@ -23,7 +23,7 @@ else()
   set(support_scope INTERFACE)
 endif()
 target_link_libraries(dsf_test_support ${support_scope}
-  dsf::dsf dsf_deps::hwy GTest::gtest GTest::gmock)
+  dsf::dsf dsf_deps::hwy fmt::fmt nlohmann_json::nlohmann_json GTest::gtest GTest::gmock)
 target_compile_definitions(dsf_test_support ${support_scope}
   ${DSF_HWY_DEFINITIONS} DSF_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
@@ -56,7 +56,7 @@ function(dsf_add_room_test room)
 endfunction()
 
 foreach(room IN LISTS DSF_ROOMS)
-  dsf_add_room_test(${room} dsf_test_support)
+  dsf_add_room_test(${room} dsf_test_support dsf_lab)
 endforeach()
 
 # Needs none of the library, only a header of tests/support: it reads the sources as text.

@@ -6,7 +6,7 @@
 #include "dsf/data/batcher.h"
 #include "dsf/data/dataset.h"
 #include "dsf/model/language_model.h"
-#include "dsf/optim/adam.h"
+#include "dsf/train/training_step.h"
 
 int main() {
   std::cout << "dsf " << dsf::version() << " (" << dsf::build_type() << ", " << dsf::compiler()
@@ -22,13 +22,12 @@ int main() {
   dsf::LanguageModel model(shape, dsf::FeedbackConfig{}, tokenizer.vocab_size(), /*seed=*/1);
   dsf::Batcher batches(data.train, dsf::Batching::sentences, /*context=*/16, /*batch=*/32,
                        tokenizer.bos(), /*seed=*/1, /*shuffled=*/true);
+  const dsf::StepSettings settings{.adam = {}, .learning_rate = 0.01, .clip = 1.0};
   dsf::AdamState adam;
   dsf::TokenBatch batch;
   for (int step = 1; step <= 300; ++step) {
     batches.next(batch);
-    const dsf::LossSum loss = model.forward_backward(batch, 1.0 / double(batch.tokens()));
-    dsf::adam_update({}, /*learning_rate=*/0.01, /*gradient_scale=*/1.0, model.gradients(), adam,
-                     model.mutable_weights());
-    if (step % 100 == 0) std::cout << "step " << step << "  loss " << loss.mean() << "\n";
+    const dsf::StepResult result = dsf::training_step(model, batch, settings, adam);
+    if (step % 100 == 0) std::cout << "step " << step << "  loss " << result.sum.mean() << "\n";
   }
 }

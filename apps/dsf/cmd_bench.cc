@@ -12,15 +12,15 @@
 #include "apps/dsf/common_options.h"
 #include "apps/dsf/ranks.h"
 #include "dsf/base/error.h"
-#include "dsf/bench/epoch.h"
-#include "dsf/bench/layer.h"
-#include "dsf/bench/length.h"
-#include "dsf/bench/scale.h"
-#include "dsf/bench/scan.h"
-#include "dsf/bench/step.h"
 #include "dsf/dist/launch.h"
 #include "dsf/dist/single_process.h"
 #include "dsf/kernels/parallel.h"
+#include "lab/bench/epoch.h"
+#include "lab/bench/layer.h"
+#include "lab/bench/length.h"
+#include "lab/bench/scale.h"
+#include "lab/bench/scan.h"
+#include "lab/bench/step.h"
 
 namespace dsf {
 namespace {

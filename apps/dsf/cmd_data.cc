@@ -9,7 +9,7 @@
 
 #include "apps/dsf/commands.h"
 #include "dsf/data/corpus_report.h"
-#include "dsf/report/table.h"
+#include "lab/report/table.h"
 
 namespace dsf {
 namespace {

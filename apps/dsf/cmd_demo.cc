@@ -14,8 +14,8 @@
 #include "dsf/base/interrupt.h"
 #include "dsf/base/log.h"
 #include "dsf/data/corpus_files.h"
-#include "dsf/experiment/comparison.h"
-#include "dsf/train/run_directory.h"
+#include "dsf/run/run_directory.h"
+#include "lab/experiment/comparison.h"
 
 namespace dsf {
 namespace {

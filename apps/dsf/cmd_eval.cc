@@ -14,10 +14,10 @@
 #include "dsf/base/output_file.h"
 #include "dsf/base/utf8.h"
 #include "dsf/data/text_file.h"
-#include "dsf/train/evaluation.h"
 #include "dsf/train/long_lines.h"
 #include "dsf/train/progress.h"
-#include "dsf/train/stored_model.h"
+#include "dsf/use/evaluation.h"
+#include "dsf/use/stored_model.h"
 
 namespace dsf {
 namespace {

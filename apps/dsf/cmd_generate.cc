@@ -16,8 +16,8 @@
 #include "dsf/base/error.h"
 #include "dsf/base/interrupt.h"
 #include "dsf/data/text_stream.h"
-#include "dsf/train/generation.h"
-#include "dsf/train/stored_model.h"
+#include "dsf/use/generation.h"
+#include "dsf/use/stored_model.h"
 
 namespace dsf {
 namespace {

@@ -11,12 +11,12 @@
 #include "apps/dsf/common_options.h"
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
-#include "dsf/experiment/gradient_course.h"
-#include "dsf/experiment/step_time.h"
 #include "dsf/kernels/parallel.h"
-#include "dsf/train/config_file.h"
-#include "dsf/train/run_directory.h"
-#include "dsf/train/stored_model.h"
+#include "dsf/run/config_file.h"
+#include "dsf/run/run_directory.h"
+#include "dsf/use/stored_model.h"
+#include "lab/experiment/gradient_course.h"
+#include "lab/experiment/step_time.h"
 
 namespace dsf {
 namespace {

@@ -14,13 +14,13 @@
 #include "dsf/base/file.h"
 #include "dsf/base/interrupt.h"
 #include "dsf/base/nearest_name.h"
-#include "dsf/bench/measure.h"
-#include "dsf/experiment/complexity_report.h"
-#include "dsf/experiment/feedback_experiment.h"
-#include "dsf/experiment/feedback_report.h"
-#include "dsf/experiment/reproduction_report.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/kernels/parallel.h"
+#include "lab/bench/measure.h"
+#include "lab/experiment/complexity_report.h"
+#include "lab/experiment/feedback_experiment.h"
+#include "lab/experiment/feedback_report.h"
+#include "lab/experiment/reproduction_report.h"
 
 namespace dsf {
 namespace {

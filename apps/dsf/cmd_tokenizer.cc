@@ -18,7 +18,7 @@
 #include "dsf/base/output_file.h"
 #include "dsf/data/corpus.h"
 #include "dsf/data/tokenizer.h"
-#include "dsf/train/run_directory.h"
+#include "dsf/run/run_directory.h"
 
 namespace dsf {
 namespace {

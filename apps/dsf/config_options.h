@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "dsf/train/config_file.h"
+#include "dsf/run/config_file.h"
 
 namespace dsf {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "dsf/train/interchange.h"
+#include "dsf/use/interchange.h"
 
 namespace dsf {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "dsf/data/dataset.h"
-#include "dsf/train/run_config.h"
+#include "dsf/run/run_config.h"
 
 namespace dsf {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "dsf/base/log.h"
-#include "dsf/train/evaluation.h"
+#include "dsf/base/loss_units.h"
 
 namespace dsf {
 namespace {

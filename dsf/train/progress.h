@@ -3,7 +3,7 @@
 #include <string>
 
 #include "dsf/base/timer.h"
-#include "dsf/train/trainer.h"
+#include "dsf/train/train_observer.h"
 
 namespace dsf {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "dsf/dist/communicator.h"
+#include "dsf/run/training_state.h"
 #include "dsf/train/gradient_sync.h"
-#include "dsf/train/training_state.h"
 
 namespace dsf {
 

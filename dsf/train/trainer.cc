@@ -9,15 +9,15 @@
 #include "dsf/base/file.h"
 #include "dsf/base/hash.h"
 #include "dsf/base/log.h"
+#include "dsf/base/loss_units.h"
 #include "dsf/base/timer.h"
 #include "dsf/kernels/parallel.h"
-#include "dsf/optim/clip.h"
-#include "dsf/train/config_file.h"
-#include "dsf/train/evaluation.h"
-#include "dsf/train/finite.h"
-#include "dsf/train/nan_injection.h"
+#include "dsf/run/config_file.h"
+#include "dsf/run/finite.h"
 #include "dsf/train/shared_state.h"
 #include "dsf/train/training_batches.h"
+#include "dsf/train/training_step.h"
+#include "dsf/use/evaluation.h"
 
 namespace dsf {
 namespace {
@@ -212,24 +212,23 @@ void Trainer::step() {
     for (Matrix& carried : state_.carried) carried.zero();
   }
   batcher_.next(batch_, share_of(ranks_));
-  // Scaled by the tokens of the whole batch, the ranks' gradients sum to that of its mean loss.
-  const LossSum own =
-      model_.forward_backward(batch_, 1.0 / static_cast<double>(batcher_.last_batch_tokens()),
-                              batcher_.carries_state() ? &state_.carried : nullptr,
-                              [this](dim_t first) { sync_.ready(model_.gradients(), first); });
-  const Timer since_backward;
-  sync_.finish();
-  LossSum sum = sum_over_ranks(ranks_, own);
-  inject_nan(state_.step + 1, sum, model_, state_);
-  gradient_norm_ = sync_.norm(model_.gradients());
-  const bool sound = std::isfinite(sum.loss) && std::isfinite(gradient_norm_);
-  if (sound) {
-    update(sum);
+  const StepResult result = training_step(
+      model_,
+      {batch_, batcher_.last_batch_tokens(), batcher_.carries_state() ? &state_.carried : nullptr},
+      {.adam = adam_config_of(config_.train),
+       .learning_rate = schedule_.learning_rate(state_.step),
+       .clip = config_.train.clip},
+      ranks_, sync_, state_.adam,
+      {.on_gradients = {}, .before_update = [this](LossSum& sum) {
+         observer_->before_update({state_.step + 1, sum, model_, state_});
+       }});
+  gradient_norm_ = result.gradient_norm;
+  if (result.updated) {
+    watch_loss(result.sum);
   } else {
-    pass_over(sum);
-    sum = {};
+    pass_over(result.sum);
   }
-  const double update_seconds = since_backward.seconds();
+  const LossSum sum = result.updated ? result.sum : LossSum();
 
   state_.step += 1;
   state_.tokens += sum.tokens;
@@ -238,15 +237,12 @@ void Trainer::step() {
   state_.since_eval += sum;
   const double step_seconds = whole.seconds();
   for (Pace* pace : {&since_log_, &since_eval_, &since_start_}) {
-    pace->add(sum.tokens, step_seconds, update_seconds, model_.phase_times());
+    pace->add(sum.tokens, step_seconds, result.update_seconds, model_.phase_times());
   }
-  if (sound) observer_->on_step(report(sum, since_log_));
+  if (result.updated) observer_->on_step(report(sum, since_log_));
 }
 
-void Trainer::update(const LossSum& sum) {
-  sync_.update(adam_config_of(config_.train), schedule_.learning_rate(state_.step),
-               clip_scale(gradient_norm_, config_.train.clip), model_.gradients(), state_.adam,
-               model_.mutable_weights());
+void Trainer::watch_loss(const LossSum& sum) {
   skipped_in_a_row_ = 0;
   if (state_.trend.is_spike(sum.mean())) {
     log_->write_spike(state_.step + 1, sum.mean(), state_.trend.mean);

@@ -3,34 +3,21 @@
 // One run from where it stands to its end. Several ranks train one run together: each takes its
 // share of every batch, all hold the same weights, and only rank 0 reports and writes.
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "dsf/base/timer.h"
 #include "dsf/dist/single_process.h"
-#include "dsf/train/checkpoint.h"
+#include "dsf/run/checkpoint.h"
+#include "dsf/run/run_config.h"
+#include "dsf/run/run_log.h"
+#include "dsf/run/training_state.h"
 #include "dsf/train/gradient_sync.h"
 #include "dsf/train/pace.h"
-#include "dsf/train/run_config.h"
-#include "dsf/train/run_log.h"
+#include "dsf/train/train_observer.h"
 #include "dsf/train/training_schedule.h"
-#include "dsf/train/training_state.h"
 
 namespace dsf {
-
-/// Told what happens, as it happens; a progress display, a test.
-class TrainObserver {
- public:
-  virtual ~TrainObserver() = default;
-  virtual void on_start(const StartReport& /*report*/) {}
-  virtual void on_step(const TrainReport& /*report*/) {}  ///< after every step
-  virtual void on_eval(const EvalReport& /*report*/) {}
-};
-
-/// The signal that asks the run to save and stop (SIGUSR1: to save and go on), or 0. Asked once a
-/// step.
-using StopRequest = std::function<int()>;
 
 /// The training loop. run_training (training_run.h) puts one together from a request; construct it
 /// yourself to train on data or a model of your own.
@@ -63,7 +50,7 @@ class Trainer {
   void start();
   void tidy_checkpoints() const;
   void step();
-  void update(const LossSum& sum);
+  void watch_loss(const LossSum& sum);
   void pass_over(const LossSum& sum);
   [[noreturn]] void diverge(const std::string& message);
   void log_training();

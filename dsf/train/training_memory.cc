@@ -16,7 +16,6 @@ void touch_code_of_a_step() {
   ModelConfig tiny;
   tiny.hidden = 16;
   LanguageModel model(tiny, FeedbackConfig{}, 4, 0);
-  model.prepare(Precision::f32);
   const TokenBatch batch{PackedLayout::uniform(2, 2), {0, 1, 2, 3}, {1, 2, 3, 0}};
   model.forward_backward(batch, 1.0);
 }

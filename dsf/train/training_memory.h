@@ -1,7 +1,7 @@
 #pragma once
 
 #include "dsf/data/dataset.h"
-#include "dsf/train/run_config.h"
+#include "dsf/run/run_config.h"
 
 namespace dsf {
 

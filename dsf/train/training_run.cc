@@ -13,6 +13,7 @@
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/long_lines.h"
 #include "dsf/train/shared_state.h"
+#include "dsf/train/trainer.h"
 
 namespace dsf {
 namespace {
@@ -101,11 +102,9 @@ RunSummary stopped_at(dim_t step) {
 
 }  // namespace
 
-RunConfig read_run_config(const std::filesystem::path& root) {
-  check_is_run(root);
-  RunConfig config = with_assignments(RunConfig(), read_config_file(RunPaths{root}.config()));
-  resolve(config);
-  return config;
+RunSummary run_training(const RunRequest& request, TrainObserver& observer,
+                        const StopRequest& stop) {
+  return run_training(request, observer, stop, single_process());
 }
 
 RunSummary run_training(const RunRequest& request, TrainObserver& observer, const StopRequest& stop,

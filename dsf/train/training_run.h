@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <vector>
 
-#include "dsf/train/config_file.h"
-#include "dsf/train/trainer.h"
+#include "dsf/run/config_file.h"
+#include "dsf/train/train_observer.h"
 
 namespace dsf {
+
+class Communicator;
 
 /// What `dsf train` was asked for.
 struct RunRequest {
@@ -19,14 +21,13 @@ struct RunRequest {
 };
 
 /// Starts or resumes a run and trains it. Whatever is wrong with configuration, data or directory
-/// is found before the first file is written or removed. Called by all of several ranks with the
-/// same request; each needs the corpus, and for a run to resume the run directory, rank 0 alone
-/// writes to it and tells the observer.
+/// is found before the first file is written or removed.
 RunSummary run_training(
-    const RunRequest& request, TrainObserver& observer, const StopRequest& stop = [] { return 0; },
-    Communicator& ranks = single_process());
+    const RunRequest& request, TrainObserver& observer, const StopRequest& stop = [] { return 0; });
 
-/// The configuration a run directory holds. Throws UsageError, ConfigError.
-RunConfig read_run_config(const std::filesystem::path& root);
+/// The same by several ranks, all of which call it with the same request. Each needs the corpus, and
+/// for a run to resume the run directory; rank 0 alone writes to it and tells the observer.
+RunSummary run_training(const RunRequest& request, TrainObserver& observer, const StopRequest& stop,
+                        Communicator& ranks);
 
 }  // namespace dsf

@@ -6,7 +6,7 @@
 // and resumed does the same things at the same steps. The last step of a run always logs, evaluates
 // and saves; `..._on_schedule` tells whether it would have done so anyway.
 
-#include "dsf/train/run_config.h"
+#include "dsf/run/run_config.h"
 
 namespace dsf {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dsf/model/language_model.h"
-#include "dsf/train/config_file.h"
+#include "dsf/run/config_file.h"
 #include "tests/support/program.h"
 
 namespace dsf {

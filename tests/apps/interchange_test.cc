@@ -11,9 +11,10 @@
 
 #include "dsf/base/error.h"
 #include "dsf/model/model_tensors.h"
-#include "dsf/train/interchange.h"
-#include "dsf/train/interchange_config.h"
-#include "dsf/train/stored_model.h"
+#include "dsf/model/safetensors.h"
+#include "dsf/use/interchange.h"
+#include "dsf/use/interchange_config.h"
+#include "dsf/use/stored_model.h"
 #include "tests/support/deep_json.h"
 #include "tests/support/message_of.h"
 #include "tests/support/program_fixture.h"

@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "dsf/bench/scale.h"
 #include "dsf/dist/launch.h"
 #include "dsf/dist/single_process.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/gradient_sync.h"
+#include "lab/bench/scale.h"
 #include "tests/support/ranks.h"
 #include "tests/support/slow_wire.h"
 #include "tests/support/temp_directory.h"

@@ -6,7 +6,7 @@
 #include "dsf/base/error.h"
 #include "dsf/feedback/bptt.h"
 #include "dsf/feedback/feedback_method.h"
-#include "dsf/train/config_file.h"
+#include "dsf/run/config_file.h"
 
 namespace dsf {
 namespace {

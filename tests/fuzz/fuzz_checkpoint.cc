@@ -7,8 +7,8 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/hash.h"
-#include "dsf/train/checkpoint_state.h"
-#include "dsf/train/checkpoint_tensors.h"
+#include "dsf/run/checkpoint_state.h"
+#include "dsf/run/checkpoint_tensors.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/temp_directory.h"
 

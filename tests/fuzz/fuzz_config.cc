@@ -2,7 +2,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/hash.h"
-#include "dsf/train/config_file.h"
+#include "dsf/run/config_file.h"
 #include "tests/fuzz/target.h"
 
 namespace dsf {

@@ -7,7 +7,7 @@
 #include "dsf/base/utf8.h"
 #include "dsf/data/bpe_tokenizer.h"
 #include "dsf/data/text_stream.h"
-#include "dsf/train/generation.h"
+#include "dsf/use/generation.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/small_text.h"
 

@@ -3,9 +3,10 @@
 set(work "${BINARY_DIR}/tests/install")
 set(prefix "${work}/prefix")
 file(REMOVE_RECURSE "${work}")
+file(MAKE_DIRECTORY "${work}")
 
 function(run)
-  execute_process(COMMAND ${ARGN}
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${work}"
     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)
     list(JOIN ARGN " " command)
@@ -23,24 +24,32 @@ run("${work}/examples/language_model")
 if(NOT output MATCHES "${VERSION}")
   message(FATAL_ERROR "language_model did not print version ${VERSION}:\n${output}")
 endif()
-foreach(example forecast own_feedback)  # they fail where the result is wrong
+foreach(example forecast own_feedback train_and_generate)  # they fail if the result is wrong
   run("${work}/examples/${example}")
 endforeach()
 
-# Every installed header can be included with what find_package(dsf) brings along.
-file(GLOB_RECURSE headers RELATIVE "${prefix}/include" "${prefix}/include/dsf/*.h")
-if(NOT headers)
-  message(FATAL_ERROR "no headers under ${prefix}/include")
+# The public headers and no others are there, and each compiles alone with what find_package(dsf)
+# brings along.
+include("${SOURCE_DIR}/cmake/DsfPublicHeaders.cmake")
+file(GLOB_RECURSE installed RELATIVE "${prefix}/include" "${prefix}/include/*")
+set(headers ${DSF_PUBLIC_HEADERS} ${DSF_SUPPORTING_HEADERS})
+list(SORT headers)
+list(SORT installed)
+if(NOT installed STREQUAL headers)
+  message(FATAL_ERROR "the installed headers are\n${installed}\nand should be\n${headers}")
 endif()
-list(TRANSFORM headers PREPEND "#include \"")
-list(TRANSFORM headers APPEND "\"")
-list(JOIN headers "\n" includes)
-file(WRITE "${work}/headers/main.cc" "${includes}\nint main() {}\n")
+set(sources "")
+foreach(header IN LISTS headers)
+  string(MAKE_C_IDENTIFIER "${header}" name)
+  file(WRITE "${work}/headers/${name}.cc" "#include \"${header}\"\n")
+  list(APPEND sources "${name}.cc")
+endforeach()
+list(JOIN sources " " sources)
 file(WRITE "${work}/headers/CMakeLists.txt" "
   cmake_minimum_required(VERSION 3.25)
   project(headers LANGUAGES CXX)
   find_package(dsf REQUIRED)
-  add_executable(headers main.cc)
+  add_library(headers OBJECT ${sources})
   target_link_libraries(headers PRIVATE dsf::dsf)")
 run("${CMAKE_COMMAND}" -S "${work}/headers" -B "${work}/headers/build" -G "${GENERATOR}"
     "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}")

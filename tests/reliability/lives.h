@@ -17,8 +17,9 @@
 #include <vector>
 
 #include "dsf/base/rng.h"
-#include "dsf/train/checkpoint.h"
-#include "dsf/train/stored_model.h"
+#include "dsf/run/checkpoint.h"
+#include "dsf/run/run_directory.h"
+#include "dsf/use/stored_model.h"
 #include "tests/support/program.h"
 #include "tests/support/temp_directory.h"
 #include "tests/train/small_run.h"
@@ -114,6 +115,25 @@ class Lives {
     return copy;
   }
 
+  /// The configuration of a new run, as behind --set.
+  std::vector<std::string> settings() const {
+    return {"data.corpus=" + (root_ / "text.txt").string(),
+            "data.batching=" + batching_,
+            "data.context=6",
+            "data.valid_fraction=0.1",
+            "data.test_fraction=0.1",
+            "model.hidden=16",
+            "train.threads=1",
+            "train.batch=4",
+            "train.lr=0.01",
+            "train.schedule=cosine",
+            "train.log_every=1",
+            "train.eval_every=6",
+            "train.checkpoint_every=2",
+            "train.precision=f32",
+            "train.steps=" + std::to_string(steps_)};
+  }
+
   /// What one types: a new run, or where `run` is one already, --resume.
   std::vector<std::string> arguments(const std::filesystem::path& run,
                                      const std::vector<std::string>& more = {}) const {
@@ -121,17 +141,7 @@ class Lives {
     if (is_run_directory(run)) {
       words.emplace_back("--resume");
     } else {
-      words.insert(words.end(), {"--data", (root_ / "text.txt").string(), "--threads", "1"});
-      for (const std::string& set :
-           {"data.batching=" + batching_, std::string("data.context=6"),
-            std::string("data.valid_fraction=0.1"), std::string("data.test_fraction=0.1"),
-            std::string("model.hidden=16"), std::string("train.batch=4"),
-            std::string("train.lr=0.01"), std::string("train.schedule=cosine"),
-            std::string("train.log_every=1"), std::string("train.eval_every=6"),
-            std::string("train.checkpoint_every=2"), std::string("train.precision=f32"),
-            "train.steps=" + std::to_string(steps_)}) {
-        words.insert(words.end(), {"--set", set});
-      }
+      for (const std::string& set : settings()) words.insert(words.end(), {"--set", set});
     }
     words.insert(words.end(), more.begin(), more.end());
     return words;

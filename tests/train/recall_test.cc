@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "dsf/data/synthetic_recall.h"
-#include "dsf/train/evaluation.h"
-#include "dsf/train/stored_model.h"
 #include "dsf/train/training_run.h"
+#include "dsf/use/evaluation.h"
+#include "dsf/use/stored_model.h"
 #include "tests/support/temp_directory.h"
 
 namespace dsf {

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "dsf/base/error.h"
+#include "dsf/run/checkpoint.h"
 #include "tests/train/small_run.h"
 
 namespace dsf {

@@ -7,9 +7,9 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
-#include "dsf/report/method_title.h"
-#include "dsf/train/config_fields.h"
-#include "dsf/train/run_directory.h"
+#include "dsf/run/config_fields.h"
+#include "dsf/run/run_directory.h"
+#include "lab/report/method_title.h"
 
 namespace dsf {
 namespace {

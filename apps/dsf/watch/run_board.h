@@ -12,7 +12,7 @@
 #include <set>
 #include <string>
 
-#include "dsf/experiment/run_follower.h"
+#include "lab/experiment/run_follower.h"
 
 namespace dsf {
 

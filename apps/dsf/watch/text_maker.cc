@@ -6,8 +6,8 @@
 #include <map>
 
 #include "dsf/base/error.h"
-#include "dsf/train/checkpoint.h"
-#include "dsf/train/run_directory.h"
+#include "dsf/run/checkpoint.h"
+#include "dsf/run/run_directory.h"
 
 namespace dsf {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "dsf/base/timer.h"
 #include "dsf/data/text_stream.h"
-#include "dsf/train/generation.h"
-#include "dsf/train/stored_model.h"
+#include "dsf/use/generation.h"
+#include "dsf/use/stored_model.h"
 
 namespace dsf {
 

@@ -1,0 +1,72 @@
+#pragma once
+
+// What a run directory tells about its run, whether it is finished, going on or was killed.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsf/run/run_config.h"
+#include "lab/report/figure.h"
+#include "lab/report/table.h"
+
+namespace dsf {
+
+/// One line of the log. A value that is missing or not finite is NaN.
+struct TrainPoint {
+  double step = 0.0;
+  double loss = 0.0;
+  double learning_rate = 0.0;
+  double gradient_norm = 0.0;
+  double tokens_per_second = 0.0;
+};
+
+struct EvalPoint {
+  double step = 0.0;
+  double epoch = 0.0;
+  double loss = 0.0;
+  double perplexity = 0.0;
+  double train_loss = 0.0;  ///< since the evaluation before
+};
+
+/// States of a run that has not said how it ended: killed, or its process still holds the
+/// directory.
+inline constexpr const char* kPartial = "partial";
+inline constexpr const char* kRunning = "running";
+
+struct RunRecord {
+  std::filesystem::path root;
+  RunConfig config;
+  std::string state;  ///< done | interrupted | diverged | imported | running | partial
+  dim_t step = 0;     ///< the last one in the log
+  dim_t total_steps = 0;
+  dim_t parameters = 0;
+  dim_t vocab = 0;
+  double seconds = 0.0;
+  std::optional<double> best_perplexity;
+  std::vector<TrainPoint> training;
+  std::vector<EvalPoint> evaluations;
+};
+
+/// Throws UsageError where `root` is no run, ConfigError where its config.toml is damaged. Lines of
+/// the log that a crash tore are passed over.
+RunRecord read_run_record(const std::filesystem::path& root);
+
+/// Takes one line of a log into the record; a line that a crash tore is passed over. The state
+/// becomes what the line says of it, kPartial where it says nothing.
+void add_log_line(std::string_view text, RunRecord& run);
+
+/// The run directories at or below `directory`, by name; nothing is looked for inside a run.
+std::vector<std::filesystem::path> find_runs(const std::filesystem::path& directory);
+
+/// A row a run.
+Table run_table(const std::vector<RunRecord>& runs);
+
+/// loss, perplexity, learning_rate, gradient_norm and tokens_per_second over steps, a curve a run;
+/// for one run alone the loss has training and validation. Curves without points are left out, and
+/// so are figures without curves.
+std::vector<NamedFigure> run_figures(const std::vector<RunRecord>& runs);
+
+}  // namespace dsf

@@ -1,0 +1,200 @@
+#include "lab/report/figure.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+#include <string_view>
+
+#include "dsf/base/error.h"
+#include "dsf/base/file.h"
+#include "dsf/base/log.h"
+
+namespace dsf {
+namespace {
+
+struct MethodStyle {
+  std::string_view method;
+  std::string_view colour;
+  int dash;
+  int point;
+};
+
+// Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
+// a colour: all but the first are dashed, each with a mark of its own.
+constexpr std::array<MethodStyle, 20> kStyles = {{
+    {"bptt", "#000000", 1, 7},
+    {"bptt:candidate", "#000000", 2, 6},
+    {"dsf", "#0072B2", 1, 7},
+    {"ft", "#D55E00", 1, 7},
+    {"fitted", "#009E73", 1, 5},
+    {"adaptive", "#009E73", 2, 4},
+    {"learned", "#56B4E9", 1, 11},
+    {"gated", "#CC79A7", 1, 9},
+    {"gated:diagonal", "#CC79A7", 2, 8},
+    {"gated:dsf", "#CC79A7", 4, 10},
+    {"iterated:1", "#E69F00", 1, 13},
+    {"iterated:2", "#E69F00", 2, 12},
+    {"iterated:dsf:1", "#E69F00", 4, 10},
+    {"windows:2", "#E69F00", 5, 8},
+    {"windows:candidate:2", "#999999", 2, 12},
+    {"candidate:1", "#999999", 1, 13},
+    {"candidate:dsf:1", "#999999", 4, 10},
+    {"dsf:serial", "#0072B2", 2, 6},
+    {"dsf:blocked", "#56B4E9", 1, 5},
+    {"dsf:fft", "#56B4E9", 2, 4},
+}};
+constexpr std::array<std::string_view, 5> kFurtherColours = {"#999999", "#56B4E9", "#009E73",
+                                                             "#CC79A7", "#E69F00"};
+
+MethodStyle style_of(const std::string& method, std::size_t index) {
+  for (const MethodStyle& style : kStyles) {
+    if (style.method == method) return style;
+  }
+  return {method, kFurtherColours[index % kFurtherColours.size()], 2, 6};
+}
+
+/// Inside a gnuplot string in double quotes.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::filesystem::path with_suffix(const std::filesystem::path& stem, const char* suffix) {
+  return stem.string() + suffix;
+}
+
+/// One block of "x y" lines a curve, two empty lines between them (gnuplot's `index`).
+std::string data_text(const Figure& figure) {
+  std::string text;
+  for (const Curve& curve : figure.curves) {
+    text += fmt::format("# {}\n", curve.label);
+    for (std::size_t i = 0; i < curve.x.size(); ++i)
+      text += fmt::format("{} {}\n", curve.x[i], curve.y[i]);
+    text += "\n\n";
+  }
+  return text;
+}
+
+std::string form_of(const Figure& figure, const Curve& curve, const MethodStyle& style) {
+  if (figure.points_only) return fmt::format("points lw 2 ps 1.4 pt {}", style.point);
+  if (curve.faint) return "lines lw 1.5 dt 2";
+  return fmt::format("linespoints lw 2 ps 0.8 pt {} dt {}", style.point, style.dash);
+}
+
+std::string plot_command(const Figure& figure, const std::filesystem::path& data) {
+  std::string plots;
+  for (std::size_t i = 0; i < figure.curves.size(); ++i) {
+    const Curve& curve = figure.curves[i];
+    const MethodStyle style = style_of(curve.method, i);
+    plots += fmt::format("{} {} index {} with {} lc rgb \"{}\" title {}",
+                         i == 0 ? "plot" : ", \\\n     ", quoted(data.string()), i,
+                         form_of(figure, curve, style), style.colour, quoted(curve.label));
+  }
+  return plots + '\n';
+}
+
+/// A logarithmic x axis from the first point to the last. Where the curves share a few places (a
+/// sweep over sizes) these are labelled, for gnuplot's powers of ten are seldom among them.
+std::string log_x_axis(const std::vector<Curve>& curves) {
+  constexpr std::size_t kMostLabels = 10;
+  std::set<double> places;
+  for (const Curve& curve : curves) places.insert(curve.x.begin(), curve.x.end());
+  std::string text = "set logscale x\nset autoscale xfix\n";
+  if (places.empty() || places.size() > kMostLabels) return text;
+  return text + fmt::format("set xtics ({})\n", fmt::join(places, ", "));
+}
+
+/// A logarithmic y axis. gnuplot labels powers of ten only: within two of them that says too little.
+std::string log_y_axis(const std::vector<Curve>& curves) {
+  double low = HUGE_VAL;
+  double high = 0.0;
+  for (const Curve& curve : curves) {
+    for (const double y : curve.y) {
+      low = std::min(low, y);
+      high = std::max(high, y);
+    }
+  }
+  std::string text = "set logscale y\n";
+  if (!(low > 0.0) || high > 100.0 * low) return text;
+  std::string tics;
+  for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10.0) {
+    for (const double digit : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0}) {
+      tics += fmt::format("{}{:g}", tics.empty() ? "" : ", ", digit * power);
+    }
+  }
+  return text + fmt::format("set ytics ({})\n", tics);
+}
+
+/// Names on the x axis, with half a place of room on either side.
+std::string named_axis(const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  std::string tics;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    tics += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(names[i]), i + 1);
+  }
+  return fmt::format("set xtics ({}) noenhanced\nset xrange [0.5:{}.5]\n", tics, names.size());
+}
+
+std::string script_text(const Figure& figure, const std::filesystem::path& stem) {
+  std::string text = "set encoding utf8\n";
+  text += fmt::format("set title {} noenhanced\n", quoted(figure.title));
+  text +=
+      fmt::format("set xlabel {}\nset ylabel {}\n", quoted(figure.x_label), quoted(figure.y_label));
+  text += "set grid lt 1 lw 0.5 lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\n";
+  // Above the plot no curve runs through it. Points have many methods: beside the plot.
+  text += fmt::format("set key outside {} noenhanced\n",
+                      figure.points_only ? "top right" : "top center horizontal");
+  text += figure.log_x ? log_x_axis(figure.curves) : "";
+  text += figure.log_y ? log_y_axis(figure.curves) : "";
+  text += named_axis(figure.x_names);
+  text += "set autoscale yfix\n";
+  text += fmt::format("set offsets graph {0}, graph {0}, graph 0.05, graph 0.05\n",
+                      figure.points_only || figure.log_x ? 0.05 : 0.0);
+  const std::string plot = plot_command(figure, with_suffix(stem, ".dat"));
+  text += "set terminal svg size 760,480 font \"sans,13\" background rgb \"white\"\n";
+  text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".svg").string()), plot);
+  text += "set terminal pngcairo size 1140,720 font \"sans,18\" background rgb \"white\"\n";
+  text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".png").string()), plot);
+  return text;
+}
+
+/// `path` as one word of a POSIX shell command.
+std::string shell_quoted(const std::string& path) {
+  std::string out = "'";
+  for (const char c : path) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+constexpr int kCommandNotFound = 127;  // what a POSIX shell returns
+
+}  // namespace
+
+bool write_figure(Figure figure, const std::filesystem::path& stem) {
+  std::erase_if(figure.curves, [](const Curve& curve) { return curve.x.empty(); });
+  if (figure.curves.empty()) return false;
+  const auto script = with_suffix(stem, ".gp");
+  replace_file(with_suffix(stem, ".dat"), data_text(figure));
+  replace_file(script, script_text(figure, stem));
+  const int status =
+      std::system(("gnuplot " + shell_quoted(script.string()) + " 2>/dev/null").c_str());
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kCommandNotFound) {
+    log_warning(fmt::format(
+        "gnuplot is not installed (Debian: gnuplot-nox); the script of the figure is {}",
+        script.string()));
+    return false;
+  }
+  throw Error(fmt::format("gnuplot could not draw {} (status {})", script.string(), status));
+}
+
+}  // namespace dsf

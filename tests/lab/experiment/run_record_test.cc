@@ -1,0 +1,107 @@
+#include "lab/experiment/run_record.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "dsf/base/directory_lock.h"
+#include "dsf/base/error.h"
+#include "tests/support/temp_directory.h"
+
+namespace dsf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLog =
+    R"({"event":"start","step":0,"total_steps":9,"parameters":123,"vocab":7}
+{"event":"train","step":2,"loss":3.0,"learning_rate":0.1,"gradient_norm":1.5,"tokens_per_second":10}
+{"event":"eval","step":2,"loss":2.0,"perplexity":7.5,"seconds":3.5}
+{"event":"train","step":4,"loss":null,"learning_rate":0.1,"tokens_per_second":20}
+{"event":"eval","step":4,"loss":2.5,"perplexity":12.0}
+)";
+
+class RunRecords : public ::testing::Test {
+ protected:
+  fs::path make_run(const std::string& name, const std::string& log,
+                    const std::string& method = "dsf") const {
+    directory_.write(name + "/config.toml", "[feedback]\nmethod = \"" + method + "\"\n");
+    directory_.write(name + "/log.jsonl", log);
+    return directory_ / name;
+  }
+
+  std::string state_after(const std::string& last_line) const {
+    return read_run_record(make_run("state", kLog + last_line)).state;
+  }
+
+  TempDirectory directory_;
+};
+
+TEST_F(RunRecords, TellsWhatTheLogSays) {
+  const RunRecord run = read_run_record(make_run("run", kLog));
+  EXPECT_EQ(run.step, 4);
+  EXPECT_EQ(run.total_steps, 9);
+  EXPECT_EQ(run.parameters, 123);
+  EXPECT_EQ(run.vocab, 7);
+  EXPECT_EQ(run.seconds, 3.5);
+  EXPECT_EQ(run.best_perplexity, 7.5);
+  EXPECT_EQ(run.training.size(), 2U);
+  EXPECT_EQ(run.evaluations.size(), 2U);
+}
+
+TEST_F(RunRecords, KnowsHowARunStands) {
+  EXPECT_EQ(state_after(R"({"event":"done","steps":9})"), "done");
+  EXPECT_EQ(state_after(R"({"event":"interrupted","step":4})"), "interrupted");
+  EXPECT_EQ(state_after(R"({"event":"diverged","step":4})"), "diverged");
+  EXPECT_EQ(state_after(R"({"event":"tra)"), "partial");  // killed while it wrote
+  EXPECT_EQ(state_after("{\"event\":\"interrupted\"}\n{\"event\":\"resume\",\"step\":4}"),
+            "partial");
+  const fs::path run = make_run("run", kLog);
+  const DirectoryLock lock(run);
+  EXPECT_EQ(read_run_record(run).state, "running");
+}
+
+TEST_F(RunRecords, AreFoundAtAnyDepthButNotInsideEachOther) {
+  const fs::path a = make_run("b/a", kLog);
+  make_run("b/a/inner", kLog);
+  const fs::path c = make_run("c", "");
+  directory_.write("d/config.toml", "");
+  EXPECT_EQ(find_runs(directory_.path()), (std::vector<fs::path>{a, c}));
+  EXPECT_EQ(find_runs(a), std::vector<fs::path>{a});
+  EXPECT_THROW(find_runs(directory_ / "none"), UsageError);
+  EXPECT_EQ(read_run_record(c).state, "partial");
+}
+
+TEST_F(RunRecords, FiguresLeaveOutWhatIsMissing) {
+  const RunRecord run = read_run_record(make_run("run", kLog));
+  const std::vector<NamedFigure> alone = run_figures({run});
+  ASSERT_EQ(alone.size(), 5U);
+  EXPECT_EQ(alone[0].name, "loss");
+  ASSERT_EQ(alone[0].figure.curves.size(), 2U);  // training and validation
+  EXPECT_EQ(alone[0].figure.curves[0].y, std::vector<double>{3.0});
+  EXPECT_EQ(alone[1].figure.curves[0].y, (std::vector<double>{7.5, 12.0}));
+  EXPECT_TRUE(run_figures({read_run_record(make_run("empty", ""))}).empty());
+}
+
+TEST_F(RunRecords, FiguresOfManyRunsHaveACurveForEach) {
+  const RunRecord a = read_run_record(make_run("x/a", kLog, "bptt"));
+  const RunRecord b = read_run_record(make_run("x/b", kLog, "ft"));
+  const RunRecord c = read_run_record(make_run("y/b", kLog, "ft"));
+  const Figure two = run_figures({a, b})[0].figure;
+  EXPECT_EQ(two.curves[1].label, "b");
+  EXPECT_EQ(two.curves[1].method, "ft");
+  const Figure three = run_figures({a, b, c})[0].figure;
+  EXPECT_EQ(three.curves[2].label, c.root.string());
+  EXPECT_EQ(three.curves[2].method, "");  // two runs of one method must not look the same
+}
+
+TEST_F(RunRecords, TableHasARowForEach) {
+  const RunRecord run = read_run_record(make_run("run", kLog));
+  const Table table = run_table({run, run});
+  ASSERT_EQ(table.rows().size(), 2U);
+  EXPECT_EQ(table.rows()[0][5], "4/9");
+  EXPECT_EQ(table.rows()[0][6], "7.50");
+}
+
+}  // namespace
+}  // namespace dsf
