@@ -50,10 +50,9 @@ class SharedStep {
                                 events_.push_back({first, timer.seconds()});
                               },
                           .before_update = {}};
-    training_step(
-        model_, {batch_, batch_.tokens() * ranks_.size()},
-        {.adam = {}, .learning_rate = kLearningRate, .clip = 1.0}, ranks_,
-        sync_, adam_, calls);
+    training_step(model_, {batch_, batch_.tokens() * ranks_.size()},
+                  {.adam = {}, .learning_rate = kLearningRate, .clip = 1.0}, ranks_, sync_, adam_,
+                  calls);
     const double busy = ranks_.busy_seconds() - busy_before;
     step_ = timer.seconds();
     const double exposed = sync_.exposed_seconds() - exposed_before;

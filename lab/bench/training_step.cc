@@ -61,8 +61,7 @@ TrainingStep::TrainingStep(const StepConfig& config, const FeedbackConfig& feedb
 
 PartTimes TrainingStep::run(const TokenBatch& batch) {
   const StepResult result = training_step(
-      model_, batch,
-      {.adam = {}, .learning_rate = kLearningRate, .clip = 1.0}, adam_);
+      model_, batch, {.adam = {}, .learning_rate = kLearningRate, .clip = 1.0}, adam_);
   const PhaseTimes& phases = model_.phase_times();
   return {phases.forward, phases.head, phases.backward, result.update_seconds};
 }
