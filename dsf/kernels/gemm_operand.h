@@ -9,6 +9,11 @@
 
 namespace dsf {
 
+/// Whose kernels multiply operands of a precision on this machine: oneDNN's sgemm, libxsmm's, or our own
+/// on AMX.
+enum class Multiplier { sgemm, xsmm, amx };
+Multiplier multiplier_of(Precision precision);
+
 /// Shape of op(X).
 inline dim_t op_rows(Op op, const OperandView& x) { return op == Op::none ? x.rows : x.cols; }
 inline dim_t op_cols(Op op, const OperandView& x) { return op == Op::none ? x.cols : x.rows; }
