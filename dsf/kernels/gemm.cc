@@ -83,9 +83,10 @@ std::string_view name_of(Bf16 bf16) {
 
 bool has_fast_bf16() { return bf16_by() != Bf16::emulated; }
 
-Multiplier multiplier_of(Precision precision) {
+Multiplier multiplier_of(Precision precision, RightOperand b) {
   if (precision == Precision::f32) {
-    return xsmm::available(precision) ? Multiplier::xsmm : Multiplier::sgemm;
+    const bool by_xsmm = b == RightOperand::packed && xsmm::available(precision);
+    return by_xsmm ? Multiplier::xsmm : Multiplier::sgemm;
   }
   switch (bf16_by()) {
     case Bf16::amx:
@@ -103,7 +104,7 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
   assert(a.precision == b.precision);
   assert(op_rows(op_a, a) == c.rows && op_cols(op_b, b) == c.cols && op_rows(op_b, b) == k);
   if (is_trivial(k, into, c)) return;
-  const Multiplier multiplier = multiplier_of(a.precision);
+  const Multiplier multiplier = multiplier_of(a.precision, RightOperand::plain);
   const bool on_units = multiplier == Multiplier::amx;
   const CopiedGrid grid = on_units ? choose_unit_grid(c.rows, c.cols, k, 2 * thread_count())
                                    : choose_copied_grid(c.rows, c.cols, k);

@@ -10,9 +10,10 @@
 namespace dsf {
 
 /// Whose kernels multiply operands of a precision on this machine: oneDNN's sgemm, libxsmm's, or our own
-/// on AMX.
+/// on AMX. B is packed once for many products, or both operands are as they are.
 enum class Multiplier { sgemm, xsmm, amx };
-Multiplier multiplier_of(Precision precision);
+enum class RightOperand { packed, plain };
+Multiplier multiplier_of(Precision precision, RightOperand b);
 
 /// Shape of op(X).
 inline dim_t op_rows(Op op, const OperandView& x) { return op == Op::none ? x.rows : x.cols; }

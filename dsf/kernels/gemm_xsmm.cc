@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "dsf/kernels/bf16_pairs.h"
 #include "dsf/kernels/gemm_onednn.h"
@@ -50,14 +51,11 @@ bool can_read_rows(Op op, const OperandView& a) {
   return op == Op::none && (a.precision == Precision::f32 || a.cols % 2 == 0);
 }
 
-// op(A) as rows that a kernel can read: A itself or a copy, valid until this thread's next call. A copy
-// in bf16 is filled up with zeros to whole squares.
+// op(A) as rows that a kernel can read: A itself or, in bf16 alone, a copy that is filled up with zeros
+// to whole squares and valid until this thread's next call.
 OperandView present_rows(Op op, const OperandView& a) {
   if (can_read_rows(op, a)) return a;
-  if (a.precision == Precision::f32) {
-    thread_local Buffer<float> copy;
-    return present(op, a, true, copy).view;
-  }
+  assert(a.precision == Precision::bf16);
   thread_local Buffer<bf16_t> packed;
   const dim_t rows = op_rows(op, a);
   const dim_t depth = round_up(op_cols(op, a), kSquareDepth);
@@ -123,12 +121,12 @@ void multiply_without_kernel(const OperandView& a, const std::byte* panel, Into 
 }
 
 void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c) {
-  // What is packed at a time stays in the second-level cache.
-  const dim_t most_deep = a.precision == Precision::f32 ? 256 : 512;
+  constexpr dim_t kMostDeep = 512;  // what is packed at a time stays in the second-level cache
+  assert(a.precision == Precision::bf16);
   thread_local Buffer<std::byte> panels;
   const dim_t depth = op_cols(op_a, a);
-  for (dim_t k = 0; k < depth; k += most_deep) {
-    const dim_t deep = std::min(most_deep, depth - k);
+  for (dim_t k = 0; k < depth; k += kMostDeep) {
+    const dim_t deep = std::min(kMostDeep, depth - k);
     const dim_t bytes = panel_bytes(b.precision, deep);
     panels.ensure(bytes * ceil_div(c.cols, kPanelCols));
     pack_panels(op_b, op_block(op_b, b, k, deep, 0, c.cols), bytes, panels.data());

@@ -1,7 +1,9 @@
 #pragma once
 
-// Matrix products in f32 and in bf16 with kernels that libxsmm generates. Every function here runs on
-// the calling thread alone, and may be called only if available(precision) of xsmm_kernels.h.
+// Matrix products with kernels that libxsmm generates: in bf16 all of them, in f32 those with a packed
+// B. (Weight gradients in f32 are as fast or faster with oneDNN, which transposes more cheaply.) Every
+// function here runs on the calling thread alone, and may be called only if available(precision) of
+// xsmm_kernels.h.
 //
 //   C [m, n]  =  op(A) op(B)   or   C += op(A) op(B);   sums and C in f32, all row-major
 
@@ -16,7 +18,7 @@ namespace dsf::xsmm {
 /// Columns of the panels in which B is packed: four registers, so that six rows of C fill the others.
 inline constexpr dim_t kPanelCols = 64;
 
-/// C (+)= op(A) op(B). A and B have the same precision.
+/// C (+)= op(A) op(B), A and B in bf16.
 void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c);
 
 /// C (+)= A B, B one panel as it is packed: what is done where libxsmm has no kernel for a shape.
@@ -32,6 +34,8 @@ class PackedRight {
   void pack(Op op, const OperandView& part, dim_t col);
   /// C (+)= A B for as many columns of B as C has, from `col` on, a multiple of kPanelCols.
   void multiply(const OperandView& a, dim_t col, Into into, MatrixF c) const;
+  /// The first panel.
+  const std::byte* panels() const { return panels_.data(); }
 
  private:
   Buffer<std::byte> panels_;

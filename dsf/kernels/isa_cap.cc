@@ -1,11 +1,11 @@
 #include "dsf/kernels/isa_cap.h"
 
-#include <oneapi/dnnl/dnnl.h>
-
 #include <cstdint>
+#include <optional>
 
 #include "dsf/base/error.h"
 #include "dsf/base/max_isa.h"
+#include "dsf/kernels/gemm_onednn.h"
 #include "hwy/highway.h"
 #include "hwy/targets.h"
 
@@ -31,20 +31,6 @@ std::int64_t targets_beyond(Isa limit) {
   return 0;
 }
 
-dnnl_cpu_isa_t onednn_limit(Isa limit) {
-  switch (limit) {
-    case Isa::avx2:
-      return dnnl_cpu_isa_avx2;
-    case Isa::avx512:
-      return dnnl_cpu_isa_avx512_core;
-    case Isa::avx512_bf16:
-      return dnnl_cpu_isa_avx512_core_bf16;
-    case Isa::amx:
-      break;
-  }
-  return dnnl_cpu_isa_all;
-}
-
 // Whoever runs a product or the program is told about a wrong name; here nobody could be.
 const bool applied_at_start = [] {
   try {
@@ -62,8 +48,7 @@ void apply_isa_cap() {
     const std::optional<Isa> limit = max_isa();
     if (!limit) return false;
     hwy::DisableTargets(targets_beyond(*limit));
-    // Without effect, and without harm, if a host program has made oneDNN choose already.
-    (void)dnnl_set_max_cpu_isa(onednn_limit(*limit));
+    onednn::limit_to(*limit);
     return true;
   }();
   (void)applied;

@@ -84,7 +84,7 @@ void PackedWeights::pack(ConstMatrixF source, Op op, Precision precision) {
   impl_->precision = precision;
   impl_->rows = op_rows(op, source);
   impl_->cols = op_cols(op, source);
-  impl_->multiplier = multiplier_of(precision);
+  impl_->multiplier = multiplier_of(precision, RightOperand::packed);
   switch (impl_->multiplier) {
     case Multiplier::amx:
       impl_->amx_tiles.reshape(impl_->rows, impl_->cols);

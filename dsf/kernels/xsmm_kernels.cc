@@ -79,6 +79,9 @@ bool available(Precision precision) {
   return precision == Precision::f32 ? in_f32 : in_bf16;
 }
 
+// Version 1.17 fills its table of kernels, of a fixed size, when it is set up: 11.1 MB.
+dim_t library_bytes() { return may_use(Isa::avx512) ? 11'100'000 : 0; }
+
 Kernel find_kernel(const KernelShape& shape) {
   const auto number = [](dim_t x) { return static_cast<libxsmm_blasint>(x); };
   const libxsmm_blasint a_stride = number(shape.a_stride);
@@ -106,6 +109,7 @@ Kernel find_kernel(const KernelShape& shape) {
 namespace dsf::xsmm {
 
 bool available(Precision /*precision*/) { return false; }
+dim_t library_bytes() { return 0; }
 Kernel find_kernel(const KernelShape& /*shape*/) { return nullptr; }
 
 }  // namespace dsf::xsmm

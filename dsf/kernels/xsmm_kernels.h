@@ -33,4 +33,7 @@ bool available(Precision precision);
 /// nullptr if libxsmm has none. Only if `available`. Threads may call it at once.
 Kernel find_kernel(const KernelShape& shape);
 
+/// Memory that libxsmm takes for itself in a process that multiplies matrices; 0 if it is not used.
+dim_t library_bytes();
+
 }  // namespace dsf::xsmm

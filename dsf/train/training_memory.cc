@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsf/base/process_memory.h"
+#include "dsf/kernels/xsmm_kernels.h"
 #include "dsf/model/step_memory.h"
 #include "dsf/train/training_batches.h"
 
@@ -10,10 +11,10 @@ namespace dsf {
 namespace {
 
 // The program and its libraries as they are now, and what training adds to them: more of their
-// code, the code oneDNN generates, the stacks of its threads.
+// code, the code oneDNN generates, the stacks of its threads, libxsmm's table.
 double program_bytes() {
   constexpr double kByTraining = 8e6;
-  return resident_code_bytes() + kByTraining;
+  return resident_code_bytes() + kByTraining + static_cast<double>(xsmm::library_bytes());
 }
 
 double step_bytes(const RunConfig& config, dim_t vocab, const BatchShape& shape) {

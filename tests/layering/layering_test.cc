@@ -42,9 +42,10 @@ struct ForeignRule {
 };
 // oneDNN, and OpenMP for its threads: gemm* works with it, onednn_* shows it as a peer to measure
 // against.
-constexpr std::array<ForeignRule, 8> kForeignRules = {{
+constexpr std::array<ForeignRule, 9> kForeignRules = {{
     {R"((oneapi/dnnl/|dnnl).*)", R"(dsf/kernels/(gemm|onednn_).*)", "dsf/kernels/{gemm,onednn_}*"},
     {R"(omp\.h)", R"(dsf/kernels/(gemm|onednn_).*)", "dsf/kernels/{gemm,onednn_}*"},
+    {R"(libxsmm.*)", R"(dsf/kernels/xsmm_.*)", "dsf/kernels/xsmm_*"},
     {R"(mpi\.h)", R"(dsf/dist/.*)", "dsf/dist"},
     {R"(CLI/.*|CLI11\.hpp)", R"(apps/dsf/.*)", "apps/dsf"},
     {R"(httplib\.h)", R"(apps/dsf/watch/.*)", "apps/dsf/watch"},
