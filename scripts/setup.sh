@@ -38,10 +38,10 @@ packages_of() {
   esac
 }
 
-# Nice to have: the text that the demo trains on.
+# Nice to have: faster matrix products, and the text that the demo trains on.
 optional_of() {
   case "$1" in
-    build) echo jargon-text ;;
+    build) echo libxsmm-dev jargon-text ;;
   esac
 }
 

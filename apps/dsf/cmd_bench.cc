@@ -102,7 +102,8 @@ void run_bench(const CLI::App& command, const CommandOptions& given) {
     return;
   }
   fmt::print("{}, {} threads, bf16 {}\n", machine["cpu"].get<std::string>(), thread_count(),
-             machine["bf16_native"].get<bool>() ? "on matrix units" : "emulated in f32");
+             machine["bf16_native"].get<bool>() ? "with " + machine["bf16"].get<std::string>()
+                                                : "emulated in f32");
   for (const Table& table : report.tables) fmt::print("\n{}", table.to_text());
 }
 

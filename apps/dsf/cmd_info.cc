@@ -11,7 +11,9 @@
 #include "apps/dsf/config_options.h"
 #include "dsf/base/cpu_info.h"
 #include "dsf/base/error.h"
+#include "dsf/base/max_isa.h"
 #include "dsf/base/version.h"
+#include "dsf/kernels/gemm.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/progress.h"
 #include "dsf/train/training_memory.h"
@@ -51,10 +53,17 @@ ModelInfo model_info(const RunConfig& config) {
   return info;
 }
 
+// As DSF_MAX_ISA limits it.
+std::string_view max_isa_name() {
+  const std::optional<Isa> limit = max_isa();
+  return limit ? name_of(*limit) : "unlimited";
+}
+
 nlohmann::ordered_json machine_json(const RunConfig& config) {
   return {{"version", version()},      {"commit", git_commit()},
           {"build", build_type()},     {"compiler", compiler()},
           {"cpu", cpu_name()},         {"features", cpu_features()},
+          {"max_isa", max_isa_name()}, {"bf16", name_of(bf16_by())},
           {"threads", thread_count()}, {"precision", config.train.precision}};
 }
 

@@ -15,6 +15,7 @@
 #include "dsf/base/log.h"
 #include "dsf/base/nearest_name.h"
 #include "dsf/base/version.h"
+#include "dsf/kernels/isa_cap.h"
 
 namespace dsf {
 namespace {
@@ -109,6 +110,7 @@ int parse_and_run(int argc, char** argv) {
 
 int run_program(int argc, char** argv) {
   try {
+    apply_isa_cap();
     const int code = parse_and_run(argc, argv);
     // Nobody looks at the stream after main has returned.
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

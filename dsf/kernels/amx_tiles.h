@@ -6,7 +6,7 @@
 //   of a right factor B   16 pairs of rows, 16 columns of such pairs:  b[k/2][j][k%2]
 //   of the product C      16 x 16 sums in f32:  c[i][j] += sum over k of a[i][k] b[k/2][j][k%2]
 //
-// Tiles at the edges are filled up with zeros. Nothing here may be called where `available` is false.
+// Tiles at the edges are filled up with zeros. Packing needs AVX-512, nothing more.
 
 #include "dsf/base/bf16.h"
 #include "dsf/base/dim.h"

@@ -9,8 +9,11 @@
 #include "dsf/kernels/gemm_onednn.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
+#include "dsf/kernels/gemm_xsmm.h"
+#include "dsf/kernels/isa_cap.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/kernels/rows.h"
+#include "dsf/kernels/xsmm_kernels.h"
 
 namespace dsf {
 namespace {
@@ -57,14 +60,52 @@ void add_up(std::span<const MatrixF> sums) {
 
 }  // namespace
 
-bool has_fast_bf16() { return amx::available(); }
+Bf16 bf16_by() {
+  static const Bf16 by = [] {
+    apply_isa_cap();
+    if (amx::available()) return Bf16::amx;
+    return xsmm::available(Precision::bf16) ? Bf16::avx512_bf16 : Bf16::emulated;
+  }();
+  return by;
+}
+
+std::string_view name_of(Bf16 bf16) {
+  switch (bf16) {
+    case Bf16::emulated:
+      return "emulated";
+    case Bf16::avx512_bf16:
+      return "avx512_bf16";
+    case Bf16::amx:
+      return "amx";
+  }
+  return "";
+}
+
+bool has_fast_bf16() { return bf16_by() != Bf16::emulated; }
+
+Multiplier multiplier_of(Precision precision, RightOperand b) {
+  if (precision == Precision::f32) {
+    const bool by_xsmm = b == RightOperand::packed && xsmm::available(precision);
+    return by_xsmm ? Multiplier::xsmm : Multiplier::sgemm;
+  }
+  switch (bf16_by()) {
+    case Bf16::amx:
+      return Multiplier::amx;
+    case Bf16::avx512_bf16:
+      return Multiplier::xsmm;
+    case Bf16::emulated:
+      break;
+  }
+  return Multiplier::sgemm;
+}
 
 void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) {
   const dim_t k = op_cols(op_a, a);
   assert(a.precision == b.precision);
   assert(op_rows(op_a, a) == c.rows && op_cols(op_b, b) == c.cols && op_rows(op_b, b) == k);
   if (is_trivial(k, into, c)) return;
-  const bool on_units = a.precision == Precision::bf16 && has_fast_bf16();
+  const Multiplier multiplier = multiplier_of(a.precision, RightOperand::plain);
+  const bool on_units = multiplier == Multiplier::amx;
   const CopiedGrid grid = on_units ? choose_unit_grid(c.rows, c.cols, k, 2 * thread_count())
                                    : choose_copied_grid(c.rows, c.cols, k);
   const TileGrid& tiles = grid.tiles;
@@ -88,10 +129,13 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
     const OperandView b_part = op_block(op_b, b, begin, depth, tile.col, tile.cols);
     const MatrixF sum = block(sums[static_cast<std::size_t>(part)], tile);
     const Into where = part == 0 ? into : Into::overwrite;
-    if (on_units) {
-      amx::multiply(op_a, a_part, op_b, b_part, where, sum);
-    } else {
-      multiply_tile(op_a, a_part, op_b, b_part, where, sum);
+    switch (multiplier) {
+      case Multiplier::amx:
+        return amx::multiply(op_a, a_part, op_b, b_part, where, sum);
+      case Multiplier::xsmm:
+        return xsmm::multiply(op_a, a_part, op_b, b_part, where, sum);
+      case Multiplier::sgemm:
+        return multiply_tile(op_a, a_part, op_b, b_part, where, sum);
     }
   });
   add_up(std::span(sums).first(static_cast<std::size_t>(parts.count)));

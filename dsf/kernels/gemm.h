@@ -6,7 +6,7 @@
 //   C += op(A) op(B)          Into::accumulate
 //
 // A and B are operands in f32 or both in bf16; sums are always f32, C is always f32. A bf16 operand
-// on a CPU without matrix instructions for it (AMX) is widened and multiplied in f32: the same
+// on a CPU that does not multiply bf16 faster than f32 is widened and multiplied in f32: the same
 // mathematics, so that a run means the same thing everywhere, only no faster.
 //
 // Results do not depend on the number of threads: C is cut into tiles by its shape alone, or, on
@@ -14,6 +14,7 @@
 // over the thread pool; inside a task of parallel_for it runs on that thread.
 
 #include <cstddef>
+#include <string_view>
 
 #include "dsf/base/bf16.h"
 #include "dsf/base/buffer.h"
@@ -58,7 +59,13 @@ struct OperandView {
   }
 };
 
-/// True where bf16 GEMMs run on matrix units (AMX), that is, faster than f32.
+/// What multiplies bf16: AMX's tiles, the pairs of AVX512-BF16 through libxsmm where that is faster
+/// than f32, or f32 itself. Decided once.
+enum class Bf16 { emulated, avx512_bf16, amx };
+Bf16 bf16_by();
+std::string_view name_of(Bf16 bf16);
+
+/// True if bf16 GEMMs are faster than f32.
 bool has_fast_bf16();
 
 /// f32 -> bf16, elementwise over equal shapes; parallel over rows.

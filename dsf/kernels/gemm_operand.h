@@ -9,6 +9,12 @@
 
 namespace dsf {
 
+/// Whose kernels multiply operands of a precision on this machine: oneDNN's sgemm, libxsmm's, or our own
+/// on AMX. B is packed once for many products, or both operands are as they are.
+enum class Multiplier { sgemm, xsmm, amx };
+enum class RightOperand { packed, plain };
+Multiplier multiplier_of(Precision precision, RightOperand b);
+
 /// Shape of op(X).
 inline dim_t op_rows(Op op, const OperandView& x) { return op == Op::none ? x.rows : x.cols; }
 inline dim_t op_cols(Op op, const OperandView& x) { return op == Op::none ? x.cols : x.rows; }

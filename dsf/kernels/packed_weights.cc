@@ -7,6 +7,7 @@
 #include "dsf/kernels/gemm_onednn.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
+#include "dsf/kernels/gemm_xsmm.h"
 #include "dsf/kernels/parallel.h"
 
 namespace dsf {
@@ -16,10 +17,12 @@ struct PackedWeights::Impl {
   dim_t rows = 0;
   dim_t cols = 0;
 
-  // For matrix units: tiles.
-  bool for_units = false;
-  amx::PackedRight unit_tiles;
+  Multiplier multiplier = Multiplier::sgemm;
   OperandScratch rounded;
+
+  // For AMX: tiles. For libxsmm: panels of its own.
+  amx::PackedRight amx_tiles;
+  xsmm::PackedRight xsmm_panels;
 
   // For sgemm: panels of kPanelCols columns, rows at a good distance, one panel after the other. In
   // bf16 these are the rounded values.
@@ -34,11 +37,12 @@ struct PackedWeights::Impl {
   }
   dim_t offset(dim_t col) const { return col / kPanelCols * rows * kStride; }
 
-  void pack_for_units(ConstMatrixF source, Op op) {
-    const OperandView narrow = rounded(source, precision);
-    unit_tiles.reshape(rows, cols);
+  // Packs the columns in parallel into one of the two above, which has the right shape already.
+  template <typename Packed>
+  void pack_into(ConstMatrixF source, Op op, Packed& packed) {
+    const OperandView operand = rounded(source, precision);
     parallel_ranges(cols, kPanelCols, [&](dim_t begin, dim_t end) {
-      unit_tiles.pack(op, op_block(op, narrow, 0, rows, begin, end - begin), begin);
+      packed.pack(op, op_block(op, operand, 0, rows, begin, end - begin), begin);
     });
   }
 
@@ -80,11 +84,16 @@ void PackedWeights::pack(ConstMatrixF source, Op op, Precision precision) {
   impl_->precision = precision;
   impl_->rows = op_rows(op, source);
   impl_->cols = op_cols(op, source);
-  impl_->for_units = precision == Precision::bf16 && has_fast_bf16();
-  if (impl_->for_units) {
-    impl_->pack_for_units(source, op);
-  } else {
-    impl_->pack_for_sgemm(source, op);
+  impl_->multiplier = multiplier_of(precision, RightOperand::packed);
+  switch (impl_->multiplier) {
+    case Multiplier::amx:
+      impl_->amx_tiles.reshape(impl_->rows, impl_->cols);
+      return impl_->pack_into(source, op, impl_->amx_tiles);
+    case Multiplier::xsmm:
+      impl_->xsmm_panels.reshape(precision, impl_->rows, impl_->cols);
+      return impl_->pack_into(source, op, impl_->xsmm_panels);
+    case Multiplier::sgemm:
+      return impl_->pack_for_sgemm(source, op);
   }
 }
 
@@ -106,18 +115,21 @@ void gemm(OperandView a, const PackedWeights& b, Into into, MatrixF c) {
   assert(a.precision == packed.precision && a.rows == c.rows);
   assert(a.cols == packed.rows && packed.cols == c.cols);
   if (is_trivial(a.cols, into, c)) return;
-  if (packed.for_units) {
-    const TileGrid grid = unit_tiles(c.rows, c.cols, a.cols);
-    parallel_for(grid.count(), [&](dim_t task) {
-      const Tile tile = grid.by_columns(task);
-      packed.unit_tiles.multiply(a.block(tile.row, tile.rows, 0, a.cols), tile.col, into,
-                                 block(c, tile));
-    });
-  } else {
-    const TileGrid grid = choose_panel_tiles(c.rows, c.cols, a.cols);
-    parallel_for(grid.count(),
-                 [&](dim_t task) { packed.multiply_tile_by_sgemm(a, grid[task], into, c); });
-  }
+  const bool on_units = packed.multiplier == Multiplier::amx;
+  const TileGrid grid =
+      on_units ? unit_tiles(c.rows, c.cols, a.cols) : choose_panel_tiles(c.rows, c.cols, a.cols);
+  parallel_for(grid.count(), [&](dim_t task) {
+    const Tile tile = on_units ? grid.by_columns(task) : grid[task];
+    const OperandView rows = a.block(tile.row, tile.rows, 0, a.cols);
+    switch (packed.multiplier) {
+      case Multiplier::amx:
+        return packed.amx_tiles.multiply(rows, tile.col, into, block(c, tile));
+      case Multiplier::xsmm:
+        return packed.xsmm_panels.multiply(rows, tile.col, into, block(c, tile));
+      case Multiplier::sgemm:
+        return packed.multiply_tile_by_sgemm(a, tile, into, c);
+    }
+  });
 }
 
 }  // namespace dsf

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsf/base/process_memory.h"
+#include "dsf/kernels/xsmm_kernels.h"
 #include "dsf/model/language_model.h"
 #include "dsf/model/step_memory.h"
 #include "dsf/train/training_batches.h"
@@ -21,11 +22,11 @@ void touch_code_of_a_step() {
 }
 
 // The program and its libraries, and what training adds to them: the code that oneDNN generates,
-// the stacks of its threads.
+// the stacks of its threads, libxsmm's table.
 double program_bytes() {
   constexpr double kByTraining = 7e6;
   touch_code_of_a_step();
-  return resident_code_bytes() + kByTraining;
+  return resident_code_bytes() + kByTraining + static_cast<double>(xsmm::library_bytes());
 }
 
 double step_bytes(const RunConfig& config, dim_t vocab, const BatchShape& shape) {

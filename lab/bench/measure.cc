@@ -104,15 +104,11 @@ double available_memory() { return available_bytes(); }
 nlohmann::ordered_json describe_machine() {
   double load = 0.0;
   getloadavg(&load, 1);
-  return {{"version", version()},
-          {"commit", git_commit()},
-          {"cpu", cpu_name()},
-          {"features", cpu_features()},
-          {"threads", thread_count()},
-          {"bf16_native", has_fast_bf16()},
-          {"memory_mb", std::round(total_bytes() / 1e6)},
-          {"load_at_start", load},
-          {"onednn", onednn_version()}};
+  return {{"version", version()},       {"commit", git_commit()},
+          {"cpu", cpu_name()},          {"features", cpu_features()},
+          {"threads", thread_count()},  {"bf16_native", has_fast_bf16()},
+          {"bf16", name_of(bf16_by())}, {"memory_mb", std::round(total_bytes() / 1e6)},
+          {"load_at_start", load},      {"onednn", onednn_version()}};
 }
 
 std::string name_of(Precision precision) { return precision == Precision::f32 ? "f32" : "bf16"; }

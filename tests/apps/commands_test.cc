@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tests/support/environment_variable.h"
 #include "tests/support/program_fixture.h"
 
 namespace dsf {
@@ -224,6 +225,27 @@ TEST_F(Commands, InfoTellsMachineAndParameterCount) {
       json::parse(run_ok({"info", "--set", "data.vocab=50", "--json"})).contains("parameters"));
   EXPECT_EQ(run_dsf({"info", "--data", path("none")}).exit_code, 2);
   EXPECT_EQ(run_dsf({"info", "--config", ""}).exit_code, 2);
+}
+
+TEST_F(Commands, InfoTellsHowBf16IsMultiplied) {
+  const json machine = json::parse(run_ok({"info", "--json"}));
+  EXPECT_THAT(machine["bf16"], ::testing::AnyOf("amx", "avx512_bf16", "emulated"));
+  EXPECT_EQ(machine["precision"] == "bf16", machine["bf16"] != "emulated");
+}
+
+TEST_F(Commands, MaxIsaLimitsTheInstructionSets) {
+  {
+    const testing::EnvironmentVariable limit("DSF_MAX_ISA", "avx2");
+    const json machine = json::parse(run_ok({"info", "--json"}));
+    EXPECT_EQ(machine["max_isa"], "avx2");
+    EXPECT_EQ(machine["bf16"], "emulated");
+    EXPECT_EQ(machine["precision"], "f32");
+  }
+  const testing::EnvironmentVariable wrong("DSF_MAX_ISA", "sse4");
+  const ProgramResult result = run_dsf({"info"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("DSF_MAX_ISA=sse4"));
+  EXPECT_THAT(result.err, HasSubstr("avx2, avx512, avx512_bf16 or amx"));
 }
 
 TEST_F(Commands, InfoCountsTheParametersOfEveryShippedConfig) {

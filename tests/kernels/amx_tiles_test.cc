@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "dsf/base/buffer.h"
+#include "dsf/base/max_isa.h"
 #include "dsf/kernels/gemm_operand.h"
 
 namespace dsf::amx {
@@ -55,7 +56,7 @@ void expect_layout(dim_t down, dim_t along, Pack pack, WhatIsAt what_is_at) {
 }
 
 TEST(AmxTiles, LeftFactorHoldsItsRows) {
-  if (!available()) GTEST_SKIP() << "this CPU has no AMX";
+  if (!may_use(Isa::avx512)) GTEST_SKIP() << "packing needs AVX-512";
   expect_layout(kTileRows, kTileDepth, pack_left, [](dim_t tile, dim_t in_depth, dim_t place) {
     return Place{tile / in_depth * kTileRows + place / kTileDepth,
                  tile % in_depth * kTileDepth + place % kTileDepth};
@@ -63,7 +64,7 @@ TEST(AmxTiles, LeftFactorHoldsItsRows) {
 }
 
 TEST(AmxTiles, RightFactorHoldsPairsOfRows) {
-  if (!available()) GTEST_SKIP() << "this CPU has no AMX";
+  if (!may_use(Isa::avx512)) GTEST_SKIP() << "packing needs AVX-512";
   expect_layout(kTileDepth, kTileCols, pack_right, [](dim_t tile, dim_t in_depth, dim_t place) {
     const dim_t pair = place / kTileDepth;
     return Place{tile % in_depth * kTileDepth + 2 * pair + place % 2,

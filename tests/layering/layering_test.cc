@@ -43,11 +43,12 @@ struct ForeignRule {
 };
 // oneDNN, and OpenMP for its threads: gemm* works with it, lab/bench/onednn_* shows it as a peer to
 // measure against.
-constexpr std::array<ForeignRule, 10> kForeignRules = {{
+constexpr std::array<ForeignRule, 11> kForeignRules = {{
     {R"((oneapi/dnnl/|dnnl).*)", R"(dsf/kernels/gemm.*|lab/bench/onednn_.*)",
      "dsf/kernels/gemm* and lab/bench/onednn_*"},
     {R"(omp\.h)", R"(dsf/kernels/gemm.*|lab/bench/onednn_.*)",
      "dsf/kernels/gemm* and lab/bench/onednn_*"},
+    {R"(libxsmm.*)", R"(dsf/kernels/xsmm_.*)", "dsf/kernels/xsmm_*"},
     {R"(mpi\.h)", R"(dsf/dist/.*)", "dsf/dist"},
     {R"(CLI/.*|CLI11\.hpp)", R"(apps/dsf/.*)", "apps/dsf"},
     {R"(httplib\.h)", R"(apps/dsf/watch/.*)", "apps/dsf/watch"},

@@ -72,6 +72,8 @@ TEST(BenchMeasure, PeakMemorySeesWhatWasTouchedAndFreed) {
 TEST(BenchMeasure, MachineSaysWhetherBf16IsNative) {
   const nlohmann::ordered_json machine = describe_machine();
   EXPECT_EQ(machine.at("bf16_native").get<bool>(), has_fast_bf16());
+  EXPECT_EQ(machine.at("bf16").get<std::string>(), name_of(bf16_by()));
+  EXPECT_EQ(machine.at("bf16") == "emulated", !has_fast_bf16());
   EXPECT_GE(machine.at("threads").get<int>(), 1);
   EXPECT_GT(machine.at("memory_mb").get<double>(), 0.0);
 }
