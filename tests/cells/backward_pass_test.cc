@@ -175,18 +175,18 @@ TEST_P(BackwardPassOf, DiagonalAndOffDiagonalPartAreTogetherTheJacobian) {
     });
     Grid<double> sent(n, S);
     Grid<double> diagonal(n, S);
-    Grid<double> rest(n, S);
+    Grid<double> both(n, S);
     for (dim_t b = 0; b < n; ++b) {
       for (dim_t j = 0; j < S; ++j) {
         sent(b, j) = static_cast<double>(whole.g(layout.offset(t - 1) + b, j));
         diagonal(b, j) = static_cast<double>(guess(layout.offset(t - 1) + b, j));
-        rest(b, j) = static_cast<double>(off_diagonal(layout.offset(t) + b, j));
+        both(b, j) = static_cast<double>(off_diagonal(layout.offset(t) + b, j));
       }
     }
     diagonal_norm += reference::norm(diagonal);
-    off_diagonal_norm += reference::norm(rest);
-    for (std::size_t i = 0; i < rest.values.size(); ++i) rest.values[i] += diagonal.values[i];
-    EXPECT_LT(reference::relative_error(rest, sent), kTolerance) << t;
+    off_diagonal_norm += reference::norm(both);  // so far, the off-diagonal part alone
+    for (std::size_t i = 0; i < both.values.size(); ++i) both.values[i] += diagonal.values[i];
+    EXPECT_LT(reference::relative_error(both, sent), kTolerance) << t;
   }
   if (layout.steps() == 1) return;
   EXPECT_GT(diagonal_norm, 0.01 * off_diagonal_norm) << "the diagonal part must matter";
