@@ -63,7 +63,7 @@ def gradients_of(
         result[f"last {index}"] = part
         if weigh_last:
             loss = loss + (part * _loss_weights(part)).sum()
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     result["x"] = leaf.grad if leaf.grad is not None else torch.zeros(0)
     for index, part in enumerate(states or []):
         assert part.grad is not None

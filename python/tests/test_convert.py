@@ -52,7 +52,7 @@ def test_a_layer_alone_returns_the_new_one() -> None:
     swapped = dsf.nn.convert(layer, feedback="gated:dsf", feedback_init="constant", feedback_range=(0.5, 0.5))
     assert isinstance(swapped, dsf.nn.GRU)
     assert swapped.weight_ih_l0 is layer.weight_ih_l0
-    assert swapped.feedback_a_l0.tolist() == [0.5] * 4  # type: ignore[operator]
+    assert swapped.feedback_a_l0.tolist() == [0.5] * 4
     assert not list(layer.buffers())
 
 
@@ -63,7 +63,7 @@ def test_gradients_change_with_the_feedback_and_optimisers_stay() -> None:
     before = model.encoder.weight_hh_l0.detach().clone()
     model(torch.randint(0, 10, (6, 2))).sum().backward()
     optimiser.step()
-    assert not torch.equal(model.encoder.weight_hh_l0, before)  # type: ignore[arg-type]
+    assert not torch.equal(model.encoder.weight_hh_l0, before)
 
 
 def test_feedback_of_our_own_layers_is_changed() -> None:

@@ -40,7 +40,7 @@ def _worker(rank: int, port: int, results: Any) -> None:
 def test_two_processes_share_gradients_and_diagonals() -> None:
     with mp.get_context("spawn").Manager() as manager:
         shared = manager.dict()
-        mp.spawn(_worker, args=(_free_port(), shared), nprocs=2)  # type: ignore[no-untyped-call]
+        mp.spawn(_worker, args=(_free_port(), shared), nprocs=2)
         results = [dict(shared[rank]) for rank in range(2)]
     for name, values in results[0]["state"].items():
         assert torch.equal(values, results[1]["state"][name]), name

@@ -182,7 +182,7 @@ def test_enough_corrections_are_bptt(cell: str) -> None:
 def test_gated_is_bptt_without_recurrent_weights(cell: str) -> None:
     layer = make_layer(cell, 3, 4, feedback="gated", **DOUBLE)
     with torch.no_grad():
-        layer.weight_hh_l0.zero_()  # type: ignore[operator,union-attr]
+        layer.weight_hh_l0.zero_()
     batch = random_sequences(layer, [6, 4])
     gated = run_sequences(layer, batch)
     layer.set_feedback("bptt")
@@ -225,4 +225,4 @@ def test_frozen_weights_leave_gradients_of_the_input() -> None:
     layer.requires_grad_(False)
     layer(x)[0].sum().backward()
     torch.testing.assert_close(x.grad, expected)
-    assert layer.weight_hh_l0.grad is None  # type: ignore[union-attr]
+    assert layer.weight_hh_l0.grad is None

@@ -79,30 +79,33 @@ def native(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     return module
 
 
-def _case(cell: str, packed: bool, **options: Any) -> tuple[Any, Any, Tensor, list[Tensor]]:
-    layer = make_layer(cell, 3, 4, 2, bidirectional=True, batch_first=True, feedback="dsf", **options)
-    x = torch.randn(3, 6, 3, requires_grad=True)
-    inputs = pack_padded_sequence(x, torch.tensor([6, 4, 1]), batch_first=True) if packed else x
-    return layer, inputs, x, random_states(layer, 3, torch.float32)
+def _case(cell: str) -> tuple[Any, Tensor, list[Tensor]]:
+    layer = make_layer(cell, 3, 4, 2, bidirectional=True, batch_first=True, feedback="dsf")
+    return layer, torch.randn(3, 6, 3, requires_grad=True), random_states(layer, 3, torch.float32)
 
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("cell", CELLS)
 def test_native_part_is_asked(monkeypatch: pytest.MonkeyPatch, cell: str, packed: bool) -> None:
-    layer, inputs, x, states = _case(cell, packed)
-    expected = gradients_of(layer, inputs, x, states)
+    layer, x, states = _case(cell)
+
+    def gradients() -> dict[str, Tensor]:
+        inputs = pack_padded_sequence(x, torch.tensor([6, 4, 1]), batch_first=True) if packed else x
+        return gradients_of(layer, inputs, x, states)
+
+    expected = gradients()
     module = StandIn()
     monkeypatch.setattr(_native, "module", module)
-    assert_all_close(gradients_of(layer, inputs, x, states), expected, 1e-5, 1e-6)
+    assert_all_close(gradients(), expected, rtol=1e-5, atol=1e-6)
     assert module.calls == ["forward"] * 4 + ["backward"] * 4
 
 
 def test_no_tape_without_a_way_back(native: StandIn) -> None:
-    layer, inputs, _, _ = _case("gru", packed=False)
+    layer, x, _ = _case("gru")
     with torch.no_grad():
-        layer(inputs)
+        layer(x)
     layer.requires_grad_(False)
-    layer(inputs.detach())
+    layer(x.detach())
     assert set(native.calls) == {"forward without tape"}
 
 
@@ -128,7 +131,7 @@ def test_opcheck_with_native(native: StandIn, both: bool) -> None:
 @pytest.mark.filterwarnings("default")
 def test_compiles_with_native(native: StandIn) -> None:
     torch._dynamo.reset()
-    layer, x, _, _ = _case("gru", packed=False)
+    layer, x, _ = _case("gru")
     expected = layer(x)[0]
     actual = torch.compile(layer, backend="aot_eager", fullgraph=True)(x)[0]
     torch.testing.assert_close(actual, expected)

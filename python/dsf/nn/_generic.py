@@ -48,7 +48,7 @@ def _as_rows(values: Tensor) -> Tensor:
 
 
 def forward(problem: Problem, inputs: Inputs) -> tuple[Tensor, Tensor]:
-    """The outputs of all steps, shaped like x, and the last states [B, S]. Differentiable by autograd (that is bptt)."""
+    """The outputs of all steps, shaped like x, and the last states [B, S]. Autograd goes through it: that is bptt."""
     cell = CELLS[problem.cell]
     x, initial, batch_sizes, weights, _ = inputs
     if not problem.reverse and not problem.both:

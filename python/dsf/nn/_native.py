@@ -28,8 +28,8 @@ class NativeModule(Protocol):
 
     x: [T, B, I], or [N, I] if batch_sizes is given (int64 [T], not increasing, as in a PackedSequence).
     initial, last and their gradients: [B, S]. output and its gradient: [T, B, O] or [N, O], O = D, or S if it has
-    both h and c (``both``). weight_ih [KD, I], weight_hh [KD, D], bias_ih and bias_hh [KD] or None, a [S] or None; gates in
-    PyTorch's order. All of one dtype, float32 or bfloat16 (then products are bf16 and sums float32); a is
+    both h and c (``both``). weight_ih [KD, I], weight_hh [KD, D], bias_ih and bias_hh [KD] or None, a [S] or None;
+    gates in PyTorch's order. All of one dtype, float32 or bfloat16 (then products are bf16 and sums float32); a is
     converted to float32 before. tape: [N, tape_width] float32, opaque to Python.
     """
 
@@ -103,8 +103,8 @@ module: Optional[NativeModule]
 module, _reason = _load()
 if module is None:
     warnings.warn(
-        f"dsf.nn: the native kernels cannot be loaded ({_reason}). All layers work through PyTorch operations: the same "
-        "results, and bptt at PyTorch's own speed.",
+        f"dsf.nn: the native kernels cannot be loaded ({_reason}). All layers work through PyTorch operations: "
+        "the same results, and bptt at PyTorch's own speed.",
         NativeMissingWarning,
         stacklevel=2,
     )

@@ -6,13 +6,12 @@ implementation computes them, the native one or the PyTorch operations, is decid
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
-from dsf.nn import _generic, _native
+from dsf.nn import _autocast, _generic, _native
 from dsf.nn._cells import Weights
 from dsf.nn._generic import Gradients, Inputs, Problem
 
@@ -20,12 +19,6 @@ _LAYER = (
     "Tensor x, Tensor initial, Tensor? batch_sizes, Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, "
     "Tensor? bias_hh, Tensor? a, str cell, str feedback, bool reverse, bool both"
 )
-
-
-def _without_autocast(x: Tensor) -> AbstractContextManager[Any]:
-    """The caller has cast what is to be cast; sums and gates stay in the precision that the implementation chose."""
-    device = x.device.type
-    return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
 
 
 @torch.library.custom_op(
@@ -51,7 +44,7 @@ def recurrent(
     """Outputs of all steps, last states [B, S], and what the native part keeps for the way back."""
     problem = Problem(cell, feedback, reverse, both)
     inputs = Inputs(x, initial, batch_sizes, Weights(weight_ih, weight_hh, bias_ih, bias_hh), a)
-    with _without_autocast(x):
+    with _autocast.off(x):
         if _native.takes(cell, feedback, x.device, x.dtype):
             return _native.forward(problem, inputs, keeps_tape)
         output, last = _generic.forward(problem, inputs)
@@ -92,7 +85,8 @@ _GRADIENTS = (
 @torch.library.custom_op(
     "dsf::recurrent_backward",
     mutates_args=(),
-    schema=f"({_LAYER}, Tensor output, Tensor tape, Tensor? grad_output, Tensor? grad_last, bool wants_x) -> {_GRADIENTS}",
+    schema=f"({_LAYER}, Tensor output, Tensor tape, Tensor? grad_output, Tensor? grad_last, bool wants_x) "
+    f"-> {_GRADIENTS}",
 )
 def recurrent_backward(
     x: Tensor,
@@ -116,7 +110,7 @@ def recurrent_backward(
     """The gradients of a layer; one that does not exist or is not wanted comes out with no elements."""
     problem = Problem(cell, feedback, reverse, both)
     inputs = Inputs(x, initial, batch_sizes, Weights(weight_ih, weight_hh, bias_ih, bias_hh), a)
-    with _without_autocast(x):
+    with _autocast.off(x):
         if _native.takes(cell, feedback, x.device, x.dtype):
             gradients = _native.backward(problem, inputs, output, tape, grad_output, grad_last, wants_x)
         else:

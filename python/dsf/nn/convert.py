@@ -32,8 +32,8 @@ def convert(
     become torch.nn's again, without their diagonals.
 
     The module is changed in place and returned; if it is a recurrent layer itself, what is returned is the new layer.
-    Subclasses of torch.nn's layers are left alone, because they may compute something else. A layer that cannot be swapped is
-    refused before anything has changed.
+    Subclasses of torch.nn's layers are left alone, because they may compute something else. A layer that cannot be
+    swapped is refused before anything has changed.
     """
     if feedback is not None:
         _feedback.parse(feedback)

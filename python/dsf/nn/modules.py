@@ -10,7 +10,7 @@ from torch import _VF, Tensor, nn
 from torch.nn.functional import dropout as drop
 from torch.nn.utils.rnn import PackedSequence
 
-from dsf.nn import _feedback, _generic, _native
+from dsf.nn import _autocast, _feedback, _generic, _native
 from dsf.nn._cells import CELLS, Weights
 from dsf.nn._generic import Inputs, Problem
 from dsf.nn._ops import recurrent
@@ -189,7 +189,7 @@ class Recurrent(nn.RNNBase):
                     "Input and hidden tensors are not at the same device, "
                     f"found input tensor at {data.device} and {name} at {part.device}"
                 )
-            if part.dtype != data.dtype and not torch.is_autocast_enabled(data.device.type):
+            if part.dtype != data.dtype and not _autocast.enabled(data):
                 raise RuntimeError(f"{name} should have the dtype of the input, {data.dtype}, got {part.dtype}")
         return states
 
@@ -204,7 +204,7 @@ class Recurrent(nn.RNNBase):
                 "Input and parameter tensors are not at the same device, "
                 f"found input tensor at {data.device} and parameter tensor at {weight.device}"
             )
-        if data.dtype != weight.dtype and not torch.is_autocast_enabled(data.device.type):
+        if data.dtype != weight.dtype and not _autocast.enabled(data):
             raise ValueError(
                 f"RNN input dtype ({data.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: model.to({data.dtype})"
@@ -219,10 +219,10 @@ class Recurrent(nn.RNNBase):
         flat = [cast(Tensor, getattr(self, name)) for name in self._flat_weights_names]
         exact = self.feedback == "bptt"
         kept = torch.is_grad_enabled() and any(values.requires_grad for values in (data, *states, *flat))
-        cast_to = _autocast_dtype(data)
+        cast_to = _autocast.dtype_for(data)
         native = _native.takes(self.cell, self.feedback, data.device, cast_to or data.dtype)
-        # Without a way back every feedback is the same walk forward. Under autocast PyTorch's output may have another dtype
-        # than ours, and a layer should not change its dtype with the mode.
+        # Without a way back every feedback is the same walk forward. Under autocast PyTorch's output may have another
+        # dtype than ours, and a layer should not change its dtype with the mode.
         if not native and self.output == "h" and (exact or not (kept or cast_to)):
             return self._run_stack(data, states, batch_sizes, flat)
         if cast_to is not None and (native or not exact):
@@ -281,14 +281,6 @@ class Recurrent(nn.RNNBase):
                 x = drop(x, self.dropout, self.training)
         stacked = torch.stack(last_states)
         return x, [stacked] if len(states) == 1 else list(stacked.chunk(2, -1))
-
-
-def _autocast_dtype(data: Tensor) -> Optional[torch.dtype]:
-    """What autocast asks for on this device; None without autocast, and for float64, which it leaves alone."""
-    device = data.device.type
-    if not torch.is_autocast_enabled(device) or data.dtype == torch.float64:
-        return None
-    return torch.get_autocast_dtype(device)
 
 
 class RNN(Recurrent):
@@ -410,8 +402,8 @@ class LSTM(Recurrent):
         input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype:
             as in ``torch.nn.LSTM``, with its defaults. proj_size is refused.
         feedback, feedback_init, feedback_range: how gradients go back in time; see ``RNN``.
-        output: ``"h"``, as PyTorch does; ``"hc"``: the last layer hands out [h, c] at every step, twice as wide, as in the
-            paper (with two directions [h, c, h_reverse, c_reverse]). Layers below hand h to the next in any case.
+        output: ``"h"``, as PyTorch does; ``"hc"``: the last layer hands out [h, c] at every step, twice as wide, as in
+            the paper (with two directions [h, c, h_reverse, c_reverse]). Layers below hand h to the next in any case.
 
     Buffers:
         feedback_a_l{k}, feedback_a_l{k}_reverse: the diagonal of layer k, [2 hidden_size]: first the numbers of h, then
