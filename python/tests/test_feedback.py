@@ -34,7 +34,7 @@ def test_stack_equals_definition(cell: str, feedback: str) -> None:
     assert_all_close(run_sequences(layer, batch), define_sequences(layer, batch), **CLOSE)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(
     cell=st.sampled_from(CELLS),
     feedback=st.sampled_from(INEXACT),

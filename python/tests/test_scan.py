@@ -14,7 +14,7 @@ from torch.profiler import ProfilerActivity, profile
 from dsf.nn._scan import forward_scan, reverse_scan, reverse_scan_varying
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(steps=st.integers(1, 70), seed=st.integers(0, 2**31))
 def test_scans_equal_loops(steps: int, seed: int) -> None:
     torch.manual_seed(seed)

@@ -11,7 +11,7 @@ States s are h, or [h, c] side by side for the LSTM. Gates are in PyTorch's orde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Optional, Protocol
 
@@ -28,8 +28,8 @@ class Weights(NamedTuple):
 
     weight_ih: Tensor
     weight_hh: Tensor
-    bias_ih: Optional[Tensor]
-    bias_hh: Optional[Tensor]
+    bias_ih: Optional[Tensor] = None
+    bias_hh: Optional[Tensor] = None
 
     def flat(self) -> list[Tensor]:
         """As PyTorch's fused functions want them."""
@@ -142,12 +142,18 @@ class Cell(Protocol):
         """The gates of all rows. x: [N, I]; h: [N, D]; initial: [B, S]."""
 
 
+# PyTorch's own functions, for any number of layers. Looked up once: _VF finds a name in Python at every call.
+FUSED: dict[str, Callable[..., Sequence[Tensor]]] = {
+    name: getattr(_VF, name) for name in ("rnn_tanh", "rnn_relu", "gru", "lstm")
+}
+
+
 def _fused(name: str, x: Tensor, hx: object, flat: list[Tensor], batch_sizes: Optional[Tensor]) -> Sequence[Tensor]:
-    function = getattr(_VF, name)
+    function = FUSED[name]
     biased, layers, dropout, training, bidirectional = len(flat) == 4, 1, 0.0, False, False
     if batch_sizes is None:
-        return function(x, hx, flat, biased, layers, dropout, training, bidirectional, False)  # type: ignore[no-any-return]
-    return function(x, batch_sizes, hx, flat, biased, layers, dropout, training, bidirectional)  # type: ignore[no-any-return]
+        return function(x, hx, flat, biased, layers, dropout, training, bidirectional, False)
+    return function(x, batch_sizes, hx, flat, biased, layers, dropout, training, bidirectional)
 
 
 class RnnCell:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Optional, Union, cast
 
 import torch
-from torch import _VF, Tensor, nn
+from torch import Tensor, nn
 from torch.nn.functional import dropout as drop
 from torch.nn.utils.rnn import PackedSequence
 
 from dsf.nn import _autocast, _feedback, _generic, _native
-from dsf.nn._cells import CELLS, Weights
+from dsf.nn._cells import CELLS, FUSED, Weights
 from dsf.nn._generic import Inputs, Problem
 from dsf.nn._ops import recurrent
 
@@ -194,7 +194,7 @@ class Recurrent(nn.RNNBase):
         return states
 
     def _check_input(self, data: Tensor) -> None:
-        weight = cast(Tensor, self.weight_ih_l0)
+        weight = self._weight("weight_ih_l0")
         if data.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.shape[-1]}"
@@ -212,13 +212,18 @@ class Recurrent(nn.RNNBase):
         if data.shape[1 if self.batch_first and data.dim() == 3 else 0] == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
 
+    def _weight(self, name: str) -> Tensor:
+        """The weight of that name as it is now: a parameter, functional_call's value or a parametrization's."""
+        value = self._parameters.get(name)  # the short way, without Module.__getattr__
+        return cast(Tensor, getattr(self, name)) if value is None else value
+
     def _run_batch(
         self, data: Tensor, states: list[Tensor], batch_sizes: Optional[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
         """Chooses who computes: PyTorch's own function for the whole stack, or one layer after the other."""
-        flat = [cast(Tensor, getattr(self, name)) for name in self._flat_weights_names]
+        flat = [self._weight(name) for name in self._flat_weights_names]
         exact = self.feedback == "bptt"
-        kept = torch.is_grad_enabled() and any(values.requires_grad for values in (data, *states, *flat))
+        kept = torch.is_grad_enabled() and any(values.requires_grad for values in (*flat, data, *states))
         cast_to = _autocast.dtype_for(data)
         native = _native.takes(self.cell, self.feedback, data.device, cast_to or data.dtype)
         # Without a way back every feedback is the same walk forward. Under autocast PyTorch's output may have another
@@ -237,7 +242,7 @@ class Recurrent(nn.RNNBase):
         self, data: Tensor, states: list[Tensor], batch_sizes: Optional[Tensor], flat: list[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
         """All layers by PyTorch's function of that name, autograd included."""
-        function = getattr(_VF, self.cell)
+        function = FUSED[self.cell]
         hx = states[0] if len(states) == 1 else tuple(states)
         options = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         if batch_sizes is None:
@@ -266,9 +271,9 @@ class Recurrent(nn.RNNBase):
             for direction in range(directions):
                 index = layer * directions + direction
                 own = flat[index * per_layer : (index + 1) * per_layer]
-                weights = Weights(*own) if self.bias else Weights(*own, None, None)
+                weights = Weights(*own)
                 suffix = f"l{layer}{'_reverse' if direction else ''}"
-                a = cast(Optional[Tensor], self._buffers.get(f"feedback_a_{suffix}"))
+                a = self._buffers.get(f"feedback_a_{suffix}")
                 problem = Problem(self.cell, self.feedback, direction == 1, top and self.output == "hc")
                 if by_operator:
                     output, last, _ = recurrent(x, initial[index], batch_sizes, *weights, a, *problem, kept)
