@@ -10,12 +10,16 @@ SETUP     := scripts/setup.sh
 CONFIGURE := cmake --preset release --log-level=WARNING
 CTEST     := ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS)
 
+# PyTorch and the tools of the Python package live in an environment of their own.
+PYTHON ?= python3
+VENV   := $(BUILD)/venv
+
 SOURCES := git ls-files --cached --others --exclude-standard
 # Files that git still lists but that are gone from disk are skipped.
 EXISTING := while IFS= read -r f; do [ -f "$$f" ] && printf '%s\0' "$$f"; done; true
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check-sanitizers check-long check-distros fuzz bench bench-peers format lint install package clean
+.PHONY: help run build test test-python check-sanitizers check-long check-distros fuzz bench bench-peers format lint install package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +34,18 @@ build: ## the program, build/dsf
 
 test: build-tests ## all tests but the long ones
 	$(CTEST) -LE '^long$$'
+	@$(MAKE) --no-print-directory test-python
+
+test-python: $(VENV)/ready ## the tests of the Python package
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) $(ARGS)
+
+# The package is installed in place: a change of its sources needs no installation, a change of its build does.
+$(VENV)/ready: python/requirements-dev.txt pyproject.toml CMakeLists.txt
+	@$(SETUP) python
+	@[ -x $(VENV)/bin/python ] || $(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python -m pip install --quiet --requirement python/requirements-dev.txt
+	@$(VENV)/bin/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
 
 check-sanitizers: ## the same tests under the address, undefined-behaviour and thread sanitizers
 	@$(SETUP) build test
@@ -69,11 +85,12 @@ bench-peers: build ## the same training step in PyTorch, in ARGS the options of 
 	@$(SETUP) peers
 	scripts/bench_peers.py --dsf $(BUILD)/dsf $(ARGS)
 
-format: ## rewrite the sources as .clang-format says
+format: $(VENV)/ready ## rewrite the sources as .clang-format and pyproject.toml say
 	@$(SETUP) lint
+	@$(VENV)/bin/ruff format --quiet
 	@$(SOURCES) '*.cc' '*.h' | { $(EXISTING); } | xargs -0 -r clang-format -i
 
-lint: ## clang-format, clang-tidy and bash -n; changes nothing
+lint: lint-python ## clang-format, clang-tidy, ruff, mypy and bash -n; changes nothing
 	@$(SETUP) build test mpi lint
 	@$(CONFIGURE) -DDSF_BUILD_TESTS=ON -DDSF_WITH_MPI=ON >/dev/null
 	@cmake --build $(BUILD) --target dsf_version
@@ -82,6 +99,12 @@ lint: ## clang-format, clang-tidy and bash -n; changes nothing
 	@$(SOURCES) 'dsf/*.cc' 'lab/*.cc' 'apps/*.cc' | { $(EXISTING); } | \
 	  xargs -0 -r -n2 -P$(JOBS) scripts/tidy.sh $(BUILD)
 	@echo "lint: clean"
+
+.PHONY: lint-python
+lint-python: $(VENV)/ready
+	@$(VENV)/bin/ruff check --quiet
+	@$(VENV)/bin/ruff format --quiet --check
+	@$(VENV)/bin/mypy
 
 install: build ## install under PREFIX (/usr/local)
 	cmake --install $(BUILD) --prefix "$(PREFIX)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the named groups need and that are not there yet.
 #
-#   scripts/setup.sh [build] [test] [browser] [bench] [lint] [fuzz] [package] [mpi] [peers]    no name: build
+#   scripts/setup.sh [build] [test] [browser] [bench] [lint] [fuzz] [package] [mpi] [peers] [python]    no name: build
 #
 # Silent when nothing is missing. DSF_SETUP=skip turns it off. On a system without apt it prints the
 # names of the packages there (scripts/other_systems.sh) and goes on if a compiler and CMake are there.
@@ -34,7 +34,8 @@ packages_of() {
     package) echo dpkg-dev file ;;
     mpi) echo libopenmpi-dev openmpi-bin ;;
     peers) echo python3-torch libopenblas0-pthread libopenblas0-openmp ;;  # to compare with
-    *) fail "unknown group '$1'; the groups are build, test, browser, bench, lint, fuzz, package, mpi, peers" ;;
+    python) echo python3 python3-venv ;;  # python3-venv: without it Debian's python3 makes no environments
+    *) fail "unknown group '$1'; the groups are build, test, browser, bench, lint, fuzz, package, mpi, peers, python" ;;
   esac
 }
 

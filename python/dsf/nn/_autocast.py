@@ -1,0 +1,27 @@
+"""What torch.autocast asks of a layer."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+
+def enabled(like: Tensor) -> bool:
+    """Whether autocast is on for the device of this tensor. Some devices, meta for one, do not know it."""
+    device = like.device.type
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+
+
+def dtype_for(data: Tensor) -> Optional[torch.dtype]:
+    """The dtype to compute in; None without autocast, and for float64, which autocast leaves alone."""
+    if not enabled(data) or data.dtype == torch.float64:
+        return None
+    return torch.get_autocast_dtype(data.device.type)
+
+
+def off(like: Tensor) -> AbstractContextManager[Any]:
+    """For code that has cast what is to be cast: sums and gates stay in the precision it chose."""
+    return torch.autocast(like.device.type, enabled=False) if enabled(like) else nullcontext()

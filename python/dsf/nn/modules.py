@@ -1,0 +1,461 @@
+"""``RNN``, ``GRU`` and ``LSTM`` with the signatures of ``torch.nn`` and a choice of feedback."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional, Union, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout as drop
+from torch.nn.utils.rnn import PackedSequence
+
+from dsf.nn import _autocast, _feedback, _generic, _native
+from dsf.nn._cells import CELLS, FUSED, Weights
+from dsf.nn._generic import Inputs, Problem
+from dsf.nn._ops import recurrent
+
+Hidden = Union[Tensor, tuple[Tensor, Tensor]]
+Device = Union[torch.device, str, int, None]
+
+_CELL_OF_MODE = {"RNN_TANH": "rnn_tanh", "RNN_RELU": "rnn_relu", "GRU": "gru", "LSTM": "lstm"}
+
+
+class Recurrent(nn.RNNBase):
+    """What the three layers share; use ``RNN``, ``GRU`` or ``LSTM``.
+
+    It derives from ``torch.nn.RNNBase``, whose parameters, names and start values it has, and not from ``torch.nn.GRU``
+    and its like, because torch.compile breaks its graph at those.
+    """
+
+    feedback: str
+    feedback_init: str
+    feedback_range: tuple[float, float]
+    output: str = "h"
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        bias: bool,
+        batch_first: bool,
+        dropout: float,
+        bidirectional: bool,
+        proj_size: int,
+        device: Device,
+        dtype: Optional[torch.dtype],
+        feedback: str,
+        feedback_init: str,
+        feedback_range: Sequence[float],
+    ) -> None:
+        if proj_size != 0:
+            raise ValueError(
+                f"proj_size={proj_size} is not supported: dsf.nn has no layers with a projection of h. "
+                "Leave proj_size out and put a torch.nn.Linear behind the layer, or use torch.nn.LSTM."
+            )
+        super().__init__(
+            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )
+        self.set_feedback(feedback, feedback_init, feedback_range)
+
+    # --- feedback ------------------------------------------------------------------------------------------
+
+    @property
+    def cell(self) -> str:
+        """The kind of cell: rnn_tanh, rnn_relu, gru or lstm."""
+        return _CELL_OF_MODE[self.mode]
+
+    @property
+    def state_size(self) -> int:
+        """S, the width of the state: hidden_size; twice that for the LSTM, [h, c]."""
+        return CELLS[self.cell].parts * self.hidden_size
+
+    def _suffixes(self) -> list[str]:
+        """l0, l0_reverse, l1, ... in PyTorch's order."""
+        directions = ("", "_reverse") if self.bidirectional else ("",)
+        return [f"l{layer}{direction}" for layer in range(self.num_layers) for direction in directions]
+
+    def set_feedback(
+        self, feedback: str, feedback_init: str = "uniform", feedback_range: Sequence[float] = (0.0, 1.0)
+    ) -> None:
+        """Takes another feedback from now on; a diagonal, if it needs one, is drawn anew from PyTorch's generator."""
+        parsed = _feedback.parse(feedback)
+        self.feedback_range = _feedback.check_diagonal_options(feedback_init, *feedback_range)
+        self.feedback, self.feedback_init = feedback, feedback_init
+        like = next(self.parameters())
+        for suffix in self._suffixes():
+            self._buffers.pop(f"feedback_a_{suffix}", None)
+            if parsed.has_diagonal:
+                a = torch.empty(self.state_size, device=like.device, dtype=like.dtype)
+                self.register_buffer(f"feedback_a_{suffix}", a)
+        self._draw_diagonals()
+
+    def _diagonals(self) -> dict[str, Tensor]:
+        names = (f"feedback_a_{suffix}" for suffix in self._suffixes())
+        return {name: cast(Tensor, self._buffers[name]) for name in names if name in self._buffers}
+
+    def _draw_diagonals(self) -> None:
+        for a in self._diagonals().values():
+            _feedback.fill_diagonal(a, self.feedback_init, *self.feedback_range)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew as PyTorch does, and then the diagonals."""
+        super().reset_parameters()
+        self._draw_diagonals()
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """A state_dict of torch.nn's layer has no diagonals: they stay as they were drawn."""
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+        own = {prefix + name for name in self._diagonals()}
+        if own.isdisjoint(state_dict):
+            missing_keys[:] = [key for key in missing_keys if key not in own]
+
+    def extra_repr(self) -> str:
+        """As torch.nn's; what differs from its defaults comes behind."""
+        text = super().extra_repr()
+        if self.feedback != "bptt":
+            text += f", feedback={self.feedback}"
+        if self.output != "h":
+            text += f", output={self.output}"
+        return text
+
+    # --- forward -------------------------------------------------------------------------------------------
+
+    def _run(self, input: Union[Tensor, PackedSequence], hx: Optional[Hidden]) -> tuple[Any, list[Tensor]]:
+        """Outputs in the form of the input, and the last states: one tensor for each part of the state."""
+        if isinstance(input, PackedSequence):
+            data, batch_sizes, sorted_indices, unsorted_indices = input
+            if data.dim() != 2:
+                raise RuntimeError(f"input must have 2 dimensions, got {data.dim()}")
+            batch = int(batch_sizes[0])
+            states = self._states(hx, data, batch, 3)
+            if hx is not None and sorted_indices is not None:
+                states = [part.index_select(1, sorted_indices) for part in states]
+            outputs, last = self._run_batch(data, states, batch_sizes)
+            if unsorted_indices is not None:
+                last = [part.index_select(1, unsorted_indices) for part in last]
+            return PackedSequence(outputs, batch_sizes, sorted_indices, unsorted_indices), last
+
+        if input.dim() not in (2, 3):
+            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        batch_dim = 0 if self.batch_first else 1
+        batched = input.dim() == 3
+        data = input if batched else input.unsqueeze(batch_dim)
+        states = self._states(hx, data, data.shape[batch_dim], input.dim())
+        outputs, last = self._run_batch(data, states, None)
+        if not batched:
+            outputs = outputs.squeeze(batch_dim)
+            last = [part.squeeze(1) for part in last]
+        return outputs, last
+
+    def _states(self, hx: Optional[Hidden], data: Tensor, batch: int, input_dim: int) -> list[Tensor]:
+        """The initial states, checked, one [layers * directions, B, D] for each part; zeros if none are given."""
+        self._check_input(data)
+        expected = (self.num_layers * (2 if self.bidirectional else 1), batch, self.hidden_size)
+        parts = CELLS[self.cell].parts
+        if hx is None:
+            return [data.new_zeros(expected)] * parts
+        if isinstance(hx, Tensor) != (parts == 1) or (parts == 2 and len(hx) != 2):
+            wanted = "a tensor h_0" if parts == 1 else "a tuple of two tensors (h_0, c_0)"
+            raise TypeError(f"{type(self).__name__}: hx should be {wanted}, got: {type(hx).__name__}")
+        states = [hx] if isinstance(hx, Tensor) else list(hx)
+        names = ["hx"] if parts == 1 else ["hx[0]", "hx[1]"]
+        for part, name in zip(states, names):
+            kind = "batched 3-D" if input_dim == 3 else "unbatched 2-D"
+            if part.dim() != input_dim:
+                raise RuntimeError(
+                    f"For {kind} input, {name} should also be {input_dim}-D but got {part.dim()}-D tensor"
+                )
+        if input_dim == 2:
+            states = [part.unsqueeze(1) for part in states]
+        for part, name in zip(states, names):
+            if part.shape != expected:
+                raise RuntimeError(f"Expected {name} size {expected}, got {list(part.shape)}")
+            if part.device != data.device:
+                raise RuntimeError(
+                    "Input and hidden tensors are not at the same device, "
+                    f"found input tensor at {data.device} and {name} at {part.device}"
+                )
+            if part.dtype != data.dtype and not _autocast.enabled(data):
+                raise RuntimeError(f"{name} should have the dtype of the input, {data.dtype}, got {part.dtype}")
+        return states
+
+    def _check_input(self, data: Tensor) -> None:
+        weight = self._weight("weight_ih_l0")
+        if data.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.shape[-1]}"
+            )
+        if data.device != weight.device:
+            raise RuntimeError(
+                "Input and parameter tensors are not at the same device, "
+                f"found input tensor at {data.device} and parameter tensor at {weight.device}"
+            )
+        if data.dtype != weight.dtype and not _autocast.enabled(data):
+            raise ValueError(
+                f"RNN input dtype ({data.dtype}) does not match weight dtype ({weight.dtype}). "
+                f"Convert input: input.to({weight.dtype}), or convert model: model.to({data.dtype})"
+            )
+        if data.shape[1 if self.batch_first and data.dim() == 3 else 0] == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+
+    def _weight(self, name: str) -> Tensor:
+        """The weight of that name as it is now: a parameter, functional_call's value or a parametrization's."""
+        value = self._parameters.get(name)  # the short way, without Module.__getattr__
+        return cast(Tensor, getattr(self, name)) if value is None else value
+
+    def _run_batch(
+        self, data: Tensor, states: list[Tensor], batch_sizes: Optional[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Chooses who computes: PyTorch's own function for the whole stack, or one layer after the other."""
+        flat = [self._weight(name) for name in self._flat_weights_names]
+        exact = self.feedback == "bptt"
+        kept = torch.is_grad_enabled() and any(values.requires_grad for values in (*flat, data, *states))
+        cast_to = _autocast.dtype_for(data)
+        native = _native.takes(self.cell, self.feedback, data.device, cast_to or data.dtype)
+        # Without a way back every feedback is the same walk forward. Under autocast PyTorch's output may have another
+        # dtype than ours, and a layer should not change its dtype with the mode.
+        if not native and self.output == "h" and (exact or not (kept or cast_to)):
+            return self._run_stack(data, states, batch_sizes, flat)
+        if cast_to is not None and (native or not exact):
+            data, *states = (values.to(cast_to) for values in (data, *states))
+            flat = [weight.to(cast_to) for weight in flat]
+        swapped = self.batch_first and batch_sizes is None
+        x = data.transpose(0, 1) if swapped else data
+        output, last = self._run_layers(x, states, batch_sizes, flat, kept, by_operator=native or not exact)
+        return (output.transpose(0, 1) if swapped else output), last
+
+    def _run_stack(
+        self, data: Tensor, states: list[Tensor], batch_sizes: Optional[Tensor], flat: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """All layers by PyTorch's function of that name, autograd included."""
+        function = FUSED[self.cell]
+        hx = states[0] if len(states) == 1 else tuple(states)
+        options = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        if batch_sizes is None:
+            output, *last = function(data, hx, flat, *options, self.batch_first)
+        else:
+            output, *last = function(data, batch_sizes, hx, flat, *options)
+        return output, last
+
+    def _run_layers(
+        self,
+        x: Tensor,
+        states: list[Tensor],
+        batch_sizes: Optional[Tensor],
+        flat: list[Tensor],
+        kept: bool,
+        by_operator: bool,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """One layer and one direction after the other; x: [T, B, I] or [N, I]."""
+        initial = states[0] if len(states) == 1 else torch.cat(states, -1)
+        per_layer = 4 if self.bias else 2
+        directions = 2 if self.bidirectional else 1
+        last_states: list[Tensor] = []
+        for layer in range(self.num_layers):
+            top = layer == self.num_layers - 1
+            outputs: list[Tensor] = []
+            for direction in range(directions):
+                index = layer * directions + direction
+                own = flat[index * per_layer : (index + 1) * per_layer]
+                weights = Weights(*own)
+                suffix = f"l{layer}{'_reverse' if direction else ''}"
+                a = self._buffers.get(f"feedback_a_{suffix}")
+                problem = Problem(self.cell, self.feedback, direction == 1, top and self.output == "hc")
+                if by_operator:
+                    output, last, _ = recurrent(x, initial[index], batch_sizes, *weights, a, *problem, kept)
+                else:
+                    output, last = _generic.forward(problem, Inputs(x, initial[index], batch_sizes, weights, a))
+                outputs.append(output)
+                last_states.append(last)
+            x = outputs[0] if directions == 1 else torch.cat(outputs, -1)
+            if self.dropout > 0 and not top:
+                x = drop(x, self.dropout, self.training)
+        stacked = torch.stack(last_states)
+        return x, [stacked] if len(states) == 1 else list(stacked.chunk(2, -1))
+
+
+class RNN(Recurrent):
+    """A multi-layer vanilla RNN, ``h_t = tanh(W x_t + b_ih + U h_{t-1} + b_hh)`` or with relu; see ``torch.nn.RNN``.
+
+    Args:
+        input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype:
+            as in ``torch.nn.RNN``, with its defaults.
+        feedback: how gradients go back in time: ``"bptt"`` (exact, the default), ``"ft"``, ``"dsf"``, ``"gated"``,
+            ``"gated:dsf"`` or ``"iterated:K"``. The walk forward is the same with all of them.
+        feedback_init: how the diagonal ``a`` of ``dsf`` and ``gated:dsf`` is drawn: ``"uniform"`` (from PyTorch's
+            generator), ``"linspace"`` or ``"constant"`` (the middle of the range).
+        feedback_range: the least and the greatest number of the diagonal.
+
+    Buffers:
+        feedback_a_l{k}, feedback_a_l{k}_reverse: the diagonal of layer k, [hidden_size]; it is never trained.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Device = None,
+        dtype: Optional[torch.dtype] = None,
+        *,
+        proj_size: int = 0,
+        feedback: str = "bptt",
+        feedback_init: str = "uniform",
+        feedback_range: Sequence[float] = (0.0, 1.0),
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__(
+            f"RNN_{nonlinearity.upper()}",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+            feedback,
+            feedback_init,
+            feedback_range,
+        )
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Union[Tensor, PackedSequence], hx: Optional[Tensor] = None) -> tuple[Any, Tensor]:
+        """Output of all steps and h_n, in the shapes of ``torch.nn.RNN``."""
+        output, (h_n,) = self._run(input, hx)
+        return output, h_n
+
+
+class GRU(Recurrent):
+    """A multi-layer GRU; see ``torch.nn.GRU``.
+
+    Args:
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype:
+            as in ``torch.nn.GRU``, with its defaults.
+        feedback, feedback_init, feedback_range: how gradients go back in time; see ``RNN``.
+
+    Buffers:
+        feedback_a_l{k}, feedback_a_l{k}_reverse: the diagonal of layer k, [hidden_size]; it is never trained.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Device = None,
+        dtype: Optional[torch.dtype] = None,
+        *,
+        proj_size: int = 0,
+        feedback: str = "bptt",
+        feedback_init: str = "uniform",
+        feedback_range: Sequence[float] = (0.0, 1.0),
+    ) -> None:
+        super().__init__(
+            "GRU",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+            feedback,
+            feedback_init,
+            feedback_range,
+        )
+
+    def forward(self, input: Union[Tensor, PackedSequence], hx: Optional[Tensor] = None) -> tuple[Any, Tensor]:
+        """Output of all steps and h_n, in the shapes of ``torch.nn.GRU``."""
+        output, (h_n,) = self._run(input, hx)
+        return output, h_n
+
+
+class LSTM(Recurrent):
+    """A multi-layer LSTM; see ``torch.nn.LSTM``. Its state is [h, c].
+
+    Args:
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype:
+            as in ``torch.nn.LSTM``, with its defaults. proj_size is refused.
+        feedback, feedback_init, feedback_range: how gradients go back in time; see ``RNN``.
+        output: ``"h"``, as PyTorch does; ``"hc"``: the last layer hands out [h, c] at every step, twice as wide, as in
+            the paper (with two directions [h, c, h_reverse, c_reverse]). Layers below hand h to the next in any case.
+
+    Buffers:
+        feedback_a_l{k}, feedback_a_l{k}_reverse: the diagonal of layer k, [2 hidden_size]: first the numbers of h, then
+        those of c. It is never trained.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Device = None,
+        dtype: Optional[torch.dtype] = None,
+        *,
+        feedback: str = "bptt",
+        feedback_init: str = "uniform",
+        feedback_range: Sequence[float] = (0.0, 1.0),
+        output: str = "h",
+    ) -> None:
+        if output not in ("h", "hc"):
+            raise ValueError(f"output={output!r} is unknown; known: 'h' (as torch.nn.LSTM) and 'hc' ([h, c])")
+        super().__init__(
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+            feedback,
+            feedback_init,
+            feedback_range,
+        )
+        self.output = output
+
+    def forward(
+        self, input: Union[Tensor, PackedSequence], hx: Optional[tuple[Tensor, Tensor]] = None
+    ) -> tuple[Any, tuple[Tensor, Tensor]]:
+        """Output of all steps and (h_n, c_n), in the shapes of ``torch.nn.LSTM``."""
+        output, (h_n, c_n) = self._run(input, hx)
+        return output, (h_n, c_n)
