@@ -40,11 +40,9 @@ test-python: $(VENV)/ready ## the tests of the Python package
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) $(ARGS)
 
 # The package is installed in place: a change of its sources needs no installation, a change of its build does.
-$(VENV)/ready: python/requirements-dev.txt pyproject.toml CMakeLists.txt
+$(VENV)/ready: python/requirements-dev.txt pyproject.toml CMakeLists.txt scripts/python_env.sh
 	@$(SETUP) python
-	@[ -x $(VENV)/bin/python ] || $(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/python -m pip install --quiet --requirement python/requirements-dev.txt
-	@$(VENV)/bin/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@scripts/python_env.sh $(VENV) $(PYTHON)
 	@touch $@
 
 check-sanitizers: ## the same tests under the address, undefined-behaviour and thread sanitizers

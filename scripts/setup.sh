@@ -39,10 +39,18 @@ packages_of() {
   esac
 }
 
-# Nice to have: faster matrix products, and the text that the demo trains on.
+# True if apt would install version $2 or later of package $1.
+offers() {
+  local candidate
+  candidate=$(apt-cache policy "$1" 2>/dev/null | sed -n 's/ *Candidate: //p')
+  [[ -n $candidate && $candidate != "(none)" ]] && dpkg --compare-versions "$candidate" ge "$2"
+}
+
+# Nice to have: faster products, the text that the demo trains on, a PyTorch that is new enough.
 optional_of() {
   case "$1" in
     build) echo libxsmm-dev jargon-text ;;
+    python) if offers python3-torch 2.4; then echo python3-torch; fi ;;
   esac
 }
 

@@ -11,6 +11,7 @@
 #include "apps/dsf/common_options.h"
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
+#include "dsf/feedback/feedback_method.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/run/config_file.h"
 #include "dsf/run/run_directory.h"
@@ -211,8 +212,8 @@ void run_gradient(const GradientOptions& options) {
 
 void add_gradient_command(CLI::App& app) {
   const auto options = std::make_shared<GradientOptions>();  // shared with the callback below
-  options->course.comparison.methods = {"ft",        "dsf",        "gated",      "gated:diagonal",
-                                        "gated:dsf", "iterated:1", "iterated:2", "fitted"};
+  options->course.comparison.methods = feedback_examples();
+  std::erase(options->course.comparison.methods, "bptt");  // which they are compared with
   CLI::App* command =
       app.add_subcommand("gradient", "how close each feedback's gradient comes to BPTT's");
   command->add_option("source", options->source, "directory of a run, or a TOML configuration")

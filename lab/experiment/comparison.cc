@@ -1,4 +1,5 @@
 #include "lab/experiment/comparison.h"
+#include "dsf/feedback/feedback_method.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +7,6 @@
 
 #include "dsf/base/log.h"
 #include "dsf/train/progress.h"
-#include "lab/report/method_title.h"
 
 namespace dsf {
 namespace {
@@ -36,7 +36,7 @@ std::vector<ComparedRun> run_comparison(const Comparison& comparison, const Stop
     request.assignments = comparison.assignments;
     request.assignments.push_back(
         parse_assignment("feedback.method", method, "the method compared"));
-    log_info(fmt::format("\n{} -> {}", method_title(method), request.out.string()));
+    log_info(fmt::format("\n{} -> {}", feedback_title(method), request.out.string()));
     EvaluationRecorder recorder;
     const RunSummary summary = run_training(request, recorder, stop);
     clear_live_line();
@@ -54,7 +54,7 @@ Table comparison_table(const std::vector<ComparedRun>& runs) {
     const std::string last =
         run.evaluations.empty() ? "-" : fmt::format("{:.2f}", run.evaluations.back().perplexity);
     const std::string best = s.best_perplexity ? fmt::format("{:.2f}", *s.best_perplexity) : "-";
-    table.add_row({method_title(run.method), last, best, format_count(s.tokens_per_second),
+    table.add_row({feedback_title(run.method), last, best, format_count(s.tokens_per_second),
                    milliseconds(s.phases.forward), milliseconds(s.phases.head),
                    milliseconds(s.phases.backward)});
   }
@@ -64,7 +64,7 @@ Table comparison_table(const std::vector<ComparedRun>& runs) {
 Figure comparison_figure(const std::string& title, const std::vector<ComparedRun>& runs) {
   Figure figure{.title = title, .x_label = "training steps", .y_label = "validation perplexity"};
   for (const ComparedRun& run : runs) {
-    Curve curve{method_title(run.method), run.method, {}, {}};
+    Curve curve{feedback_title(run.method), run.method, {}, {}};
     for (const EvalReport& evaluation : run.evaluations) {
       curve.x.push_back(static_cast<double>(evaluation.step));
       curve.y.push_back(evaluation.perplexity);

@@ -1,4 +1,5 @@
 #include "lab/experiment/feedback_report.h"
+#include "dsf/feedback/feedback_method.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +15,6 @@
 #include "dsf/use/evaluation.h"
 #include "dsf/use/stored_model.h"
 #include "lab/experiment/step_time.h"
-#include "lab/report/method_title.h"
 
 namespace dsf {
 namespace {
@@ -127,7 +127,7 @@ Table feedback_table(const std::vector<FeedbackRow>& rows) {
   Table table({"model", "method", "learning rate", "validation", "to BPTT", "test", "to BPTT",
                "step time / FT"});
   for (const FeedbackRow& row : rows) {
-    table.add_row({row.model, method_title(row.method),
+    table.add_row({row.model, feedback_title(row.method),
                    row.rate ? fmt::format("{}", *row.rate) : "-", cell(row.validation),
                    percent(row.gap), cell(row.test), percent(row.test_gap),
                    cell(row.step_time, 2)});
@@ -165,7 +165,7 @@ Figure feedback_figure(const std::string& model, const std::vector<FeedbackRow>&
   for (const FeedbackRow& row : rows) {
     if (row.model != model || !row.gap || !row.step_time) continue;
     figure.curves.push_back(
-        {method_title(row.method), row.method, {*row.step_time}, {100.0 * *row.gap}});
+        {feedback_title(row.method), row.method, {*row.step_time}, {100.0 * *row.gap}});
   }
   return figure;
 }

@@ -1,4 +1,5 @@
 #include "lab/experiment/gradient_course.h"
+#include "dsf/feedback/feedback_method.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +8,6 @@
 #include "dsf/train/training_batches.h"
 #include "dsf/train/training_schedule.h"
 #include "dsf/train/training_step.h"
-#include "lab/report/method_title.h"
 
 namespace dsf {
 namespace {
@@ -62,7 +62,7 @@ Figure course_figure(const std::vector<CoursePoint>& course) {
   if (course.size() < 2) return figure;
   for (std::size_t i = 0; i < course.front().methods.size(); ++i) {
     const std::string& method = course.front().methods[i].method;
-    Curve curve{method_title(method), method, {}, {}};
+    Curve curve{feedback_title(method), method, {}, {}};
     for (const CoursePoint& point : course) {
       curve.x.push_back(static_cast<double>(point.step));
       curve.y.push_back(headline_cosine(point.methods[i]));
@@ -82,7 +82,7 @@ Figure cost_figure(const std::vector<MethodAgreement>& methods,
     const auto cost = costs.find(method.method);
     if (cost == costs.end()) continue;
     figure.curves.push_back(
-        {method_title(method.method), method.method, {cost->second}, {headline_cosine(method)}});
+        {feedback_title(method.method), method.method, {cost->second}, {headline_cosine(method)}});
   }
   return figure;
 }
@@ -94,7 +94,7 @@ Figure lag_figure(const CoursePoint& point) {
                 .y_label = kCosine,
                 .log_x = true};
   for (const MethodLags& method : point.lags) {
-    Curve curve{method_title(method.method), method.method, {}, {}};
+    Curve curve{feedback_title(method.method), method.method, {}, {}};
     for (const LagAgreement& row : method.blocks.front()) {
       if (row.lag == 0) continue;  // not on a logarithmic axis
       curve.x.push_back(static_cast<double>(row.lag));

@@ -1,4 +1,5 @@
 #include "lab/experiment/reproduction_report.h"
+#include "dsf/feedback/feedback_method.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +9,6 @@
 #include <utility>
 
 #include "dsf/train/progress.h"
-#include "lab/report/method_title.h"
 
 namespace dsf {
 namespace {
@@ -51,7 +51,7 @@ double training_perplexity(const EvalPoint& point) { return std::exp(point.train
 
 /// The mean of the runs' values at each evaluation that all of them have, where it is finite.
 Curve mean_curve(const MethodRuns& runs, double (*value)(const EvalPoint&)) {
-  Curve curve{method_title(runs.method), runs.method, {}, {}};
+  Curve curve{feedback_title(runs.method), runs.method, {}, {}};
   const std::vector<EvalPoint>& places = runs.runs.front().evaluations;
   std::size_t shared = places.size();
   for (const RunRecord& run : runs.runs) shared = std::min(shared, run.evaluations.size());
@@ -72,7 +72,7 @@ Curve mean_curve(const MethodRuns& runs, double (*value)(const EvalPoint&)) {
 Table reproduction_table(const std::vector<ModelRuns>& models) {
   std::vector<std::string> headings = {"model", "parameters", "paper"};
   for (const std::string& method : kColumns) {
-    headings.insert(headings.end(), {method_title(method), "paper"});
+    headings.insert(headings.end(), {feedback_title(method), "paper"});
   }
   headings.insert(headings.end(), {"DSF/BPTT", "paper", "FT/BPTT", "paper", "DSF between"});
   Table table(std::move(headings));
@@ -139,7 +139,7 @@ Figure reproduction_figure(const PaperExperiment& experiment,
     for (const ModelRuns& model : models) figure.x_names.push_back(model.model.x_name);
   }
   for (const std::string& method : kColumns) {
-    Curve curve{method_title(method), method, {}, {}};
+    Curve curve{feedback_title(method), method, {}, {}};
     double place = 0.0;
     for (const ModelRuns& model : models) {
       place += 1.0;

@@ -1,4 +1,5 @@
 #include "lab/experiment/run_record.h"
+#include "dsf/feedback/feedback_method.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,6 @@
 #include "dsf/train/progress.h"
 #include "dsf/train/training_run.h"
 #include "lab/experiment/log_line.h"
-#include "lab/report/method_title.h"
 
 namespace dsf {
 namespace {
@@ -159,7 +159,7 @@ Table run_table(const std::vector<RunRecord>& runs) {
       {"run", "state", "method", "model", "parameters", "steps", "best ppl", "tokens/s", "time"});
   for (const RunRecord& run : runs) {
     const ModelConfig& model = run.config.model;
-    table.add_row({run.root.string(), run.state, method_title(run.config.feedback.method),
+    table.add_row({run.root.string(), run.state, feedback_title(run.config.feedback.method),
                    fmt::format("{} {}x{}", model.mixer, model.layers, model.hidden),
                    format_count(static_cast<double>(run.parameters)), steps_text(run),
                    or_dash(run.best_perplexity), format_count(last_speed(run)),

@@ -41,9 +41,8 @@ class StepRace {
 
   double relative_time(const std::string& method) {
     const double ordinary = race(method);
-    // `fitted` learns before the first round, and no more.
-    if (method == "fitted" || !learns_from_batches(method)) return ordinary;
     const auto period = static_cast<double>(config_.feedback.refit_every);
+    if (period == 0.0 || !learns_from_batches(method)) return ordinary;
     return ordinary + (race("bptt") - ordinary) / period;
   }
 

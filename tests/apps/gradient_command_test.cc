@@ -44,7 +44,7 @@ TEST_F(GradientCommand, ComparesATrainedRun) {
           "gated", "--steps", "5", "--out", path("run"), "--quiet"});
   const std::string said = run_ok({"gradient", path("run"), "--batches", "2"});
   EXPECT_THAT(said, HasSubstr("after 5 steps"));
-  for (const char* name : {"ft", "dsf", "gated", "iterated:1", "fitted", "total"}) {
+  for (const char* name : {"ft", "dsf", "gated", "iterated:1", "adaptive", "total"}) {
     EXPECT_THAT(said, HasSubstr(name));
   }
 }

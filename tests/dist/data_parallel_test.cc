@@ -122,7 +122,8 @@ TEST_F(DataParallel, WrongInputIsToldOnceAndWritesNothing) {
     EXPECT_FALSE(std::filesystem::exists(directory_ / "run"));
   };
   told_once(train_shared("run", {"train.batch=2"}), "train.batch = 2: 3 ranks share");
-  told_once(train_shared("run", {"feedback.method=fitted"}), "fits its diagonal on a whole batch");
+  told_once(train_shared("run", {"feedback.method=adaptive"}),
+            "fits its diagonal on a whole batch");
   told_once({"train", "--data", path("missing.txt"), "--out", path("run")}, "missing.txt");
 }
 

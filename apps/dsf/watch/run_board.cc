@@ -7,9 +7,9 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
+#include "dsf/feedback/feedback_method.h"
 #include "dsf/run/config_fields.h"
 #include "dsf/run/run_directory.h"
-#include "lab/report/method_title.h"
 
 namespace dsf {
 namespace {
@@ -40,7 +40,7 @@ ordered_json summary_of(const std::string& name, const RunFollower& follower) {
   const RunPaths paths{run.root};
   return {{"name", name},
           {"state", run.state},
-          {"method", method_title(run.config.feedback.method)},
+          {"method", feedback_title(run.config.feedback.method)},
           {"model", fmt::format("{} {}×{}", model.mixer, model.layers, model.hidden)},
           {"parameters", run.parameters},
           {"step", run.step},

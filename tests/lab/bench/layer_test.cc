@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Cells, OnednnPeer,
 TEST(OurLayer, GoesBackByItsFittedDiagonalFromTheSecondRunOn) {
   const LayerCase shape{"gru", 3, 5, 24, Precision::f32};
   const LayerInputs inputs(shape);
-  OurLayer fitted(shape, inputs, "fitted");
+  OurLayer fitted(shape, inputs, "adaptive");
   OurLayer exact(shape, inputs, "bptt");
   for (int i = 0; i < 2; ++i) {
     fitted.run();

@@ -63,16 +63,14 @@ TEST(FeedbackExperiment, TrainsEveryMethodOfTheLibraryAtFullScale) {
 
 TEST(FeedbackExperiment, TrainsTheSameMethodsOnEveryModelAtQuickScale) {
   for (const PaperModel& model : feedback_experiment(Scale::quick, "wikitext").models) {
-    EXPECT_THAT(model.methods, UnorderedElementsAre(
-                                   "bptt", "bptt:candidate", "ft", "dsf", "fitted", "adaptive",
-                                   "learned", "gated", "gated:diagonal", "gated:dsf", "iterated:1",
-                                   "iterated:2", "iterated:dsf:1", "candidate:1", "candidate:dsf:1",
-                                   "windows:2", "windows:candidate:2", StartsWith("bptt:rank:")))
+    EXPECT_THAT(model.methods,
+                UnorderedElementsAre("bptt", "ft", "dsf", "bptt:rank", "gated", "gated:dsf",
+                                     "iterated:1", "iterated:2", "adaptive"))
         << model.name;
   }
 }
 
-TEST(FeedbackExperiment, HasEveryCellAndAtLeastTenMethodsInBothScales) {
+TEST(FeedbackExperiment, HasEveryCellAndAtLeastNineMethodsInBothScales) {
   for (const Scale scale : {Scale::quick, Scale::full}) {
     std::set<std::string> cells;
     for (const PaperModel& model : feedback_experiment(scale, "wikitext").models) {

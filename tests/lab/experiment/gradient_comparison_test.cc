@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Batchings, GradientComparison,
 // Sequences of at most 7 steps: six corrections are exact. The rest may not be, and the head, which
 // no gradient reaches through time, always is.
 TEST_P(GradientComparison, ExactMethodsAgreeWithBptt) {
-  const auto methods = compare({"bptt", "iterated:6", "ft", "dsf", "gated", "fitted"});
+  const auto methods = compare({"bptt", "iterated:6", "ft", "dsf", "gated", "adaptive"});
   ASSERT_EQ(methods.size(), 6U);
   for (const MethodAgreement& method : methods) {
     const bool exact = method.method == "bptt" || method.method == "iterated:6";

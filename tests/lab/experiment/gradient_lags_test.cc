@@ -69,7 +69,7 @@ TEST_F(GradientLags, ExactMethodsAgreeAtAllLagsAndTruncationAtNoneButZero) {
 
 // The fitted diagonal comes from its calibration: without it nothing would arrive.
 TEST_F(GradientLags, FittedMethodsAreCalibratedFirst) {
-  const auto methods = compare(config({}), {"fitted"});
+  const auto methods = compare(config({}), {"adaptive"});
   EXPECT_GT(methods[0].blocks[0][1].norm_ratio, 0.0);
   EXPECT_GT(methods[0].blocks[0][1].cosine, 0.0);
 }
