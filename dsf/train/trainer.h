@@ -25,6 +25,8 @@ class TrainObserver {
   virtual ~TrainObserver() = default;
   virtual void on_start(const StartReport& /*report*/) {}
   virtual void on_step(const TrainReport& /*report*/) {}  ///< after every step
+  /// Before each batch of an evaluation: the training step it belongs to, the part that is done.
+  virtual void on_evaluating(dim_t /*step*/, double /*part*/) {}
   virtual void on_eval(const EvalReport& /*report*/) {}
 };
 
@@ -57,6 +59,9 @@ class Trainer {
   /// that such a batch is skipped.
   RunSummary run(TrainObserver& observer, const StopRequest& stop);
 
+  /// True for a run that was restored, has all its steps and has said so: run() does nothing.
+  bool is_done() const;
+
   const TrainingState& state() const { return state_; }
 
  private:
@@ -72,6 +77,7 @@ class Trainer {
   RunSummary summary() const;
   TrainReport report(const LossSum& window, const Pace& pace) const;
   double seconds() const;
+  double seconds_left(const Pace& pace) const;
   void load(const std::filesystem::path& checkpoint);
   void load_newest();
 
@@ -99,6 +105,7 @@ class Trainer {
   dim_t skipped_in_a_row_ = 0;
   bool best_is_new_ = false;
   dim_t saved_step_ = -1;
+  double evaluation_seconds_ = 0.0;  // of the last one; 0: there was none yet
 };
 
 }  // namespace dsf
