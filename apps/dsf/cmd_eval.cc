@@ -52,7 +52,8 @@ void print_json(const EvalOptions& options, const StoredModel& stored,
                                        {"accuracy", report.accuracy},
                                        {"bits_per_token", report.bits_per_token},
                                        {"bits_per_character", report.bits_per_character},
-                                       {"bits_per_byte", report.bits_per_byte}};
+                                       {"bits_per_byte", report.bits_per_byte},
+                                       {"unknown_rate", report.unknown_rate}};
   fmt::print("{}\n", json.dump());
 }
 
@@ -67,6 +68,9 @@ void print_text(const EvalOptions& options, const StoredModel& stored,
   fmt::print("  bits per token      {:.4f}\n", report.bits_per_token);
   fmt::print("  bits per character  {:.4f}\n", report.bits_per_character);
   fmt::print("  bits per byte       {:.4f}\n", report.bits_per_byte);
+  if (stored.tokenizer->unk() < 0) return;
+  fmt::print("  unknown tokens      {:.2f} %{}\n", 100.0 * report.unknown_rate,
+             report.unknown_rate > 0.0 ? " (8 bits a byte of what <unk> hides are counted)" : "");
 }
 
 /// The split or text asked for, in the run's tokens.

@@ -38,7 +38,10 @@ void run_plot(const PlotOptions& options) {
   fs::create_directories(options.out);
   for (const NamedFigure& named : figures) {
     const fs::path stem = fs::path(options.out) / named.name;
-    if (write_figure(named.figure, stem)) fmt::print("{0}.svg  {0}.png\n", stem.string());
+    if (!write_figure(named.figure, stem)) {
+      throw Error("no figure was drawn: install gnuplot and run this again");
+    }
+    fmt::print("{0}.svg  {0}.png\n", stem.string());
   }
 }
 

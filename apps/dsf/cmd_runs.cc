@@ -35,6 +35,7 @@ nlohmann::ordered_json json_of(const RunRecord& run) {
           {"total_steps", run.total_steps},
           {"best_perplexity", run.best_perplexity ? nlohmann::ordered_json(*run.best_perplexity)
                                                   : nlohmann::ordered_json()},
+          {"tokens_per_second", run.tokens_per_second},
           {"seconds", run.seconds}};
 }
 

@@ -25,9 +25,9 @@ struct TrainOptions {
   bool quiet = false;
   bool shard_optimizer = false;
   bool help_config = false;
+  bool force_memory = false;
 };
 
-// Of the two ways to say how long, the later in this list counts.
 const std::vector<ConfigFlag> kFlags = {
     {"--data", "data.corpus"},
     {"--valid", "data.valid"},
@@ -73,9 +73,27 @@ void print_summary(const RunSummary& summary, const std::string& out) {
                                ? fmt::format("best validation perplexity {:.2f} at step {}",
                                              *summary.best_perplexity, summary.best_step)
                                : "no evaluation";
-  fmt::print("done: {} steps in {}, {} tokens/s, {}; {}\n", summary.steps,
-             format_duration(summary.seconds), format_count(summary.tokens_per_second), best, out);
+  const std::string unknown =
+      summary.unknown_rate > 0.0
+          ? fmt::format(", {:.2f} % of the validation tokens are <unk>", 100 * summary.unknown_rate)
+          : "";
+  fmt::print("done: {} steps in {}, {} tokens/s, {}{}; {}\n", summary.steps,
+             format_duration(summary.seconds), format_count(summary.tokens_per_second), best,
+             unknown, out);
 }
+
+/// Says from the first step on that a signal lets the step be saved.
+class AnnouncingDisplay final : public ProgressDisplay {
+ public:
+  explicit AnnouncingDisplay(InterruptGuard& guard) : guard_(guard) {}
+  void on_start(const StartReport& report) override {
+    ProgressDisplay::on_start(report);
+    guard_.announce("stopping: the step at hand is finished and saved (Ctrl-C again ends at once)");
+  }
+
+ private:
+  InterruptGuard& guard_;
+};
 
 void run_train(const TrainOptions& options) {
   if (options.help_config) {
@@ -83,7 +101,8 @@ void run_train(const TrainOptions& options) {
     return;
   }
   if (options.out.empty()) throw UsageError("--out is missing: the directory of the run");
-  RunRequest request{options.out, options.config.assignments(), options.resume, options.force};
+  RunRequest request{options.out, options.config.assignments(), options.resume, options.force,
+                     options.force_memory};
   if (options.shard_optimizer) {
     request.assignments.push_back(
         parse_assignment("train.shard_optimizer", "true", "--shard-optimizer"));
@@ -92,11 +111,10 @@ void run_train(const TrainOptions& options) {
   guard.stop_on_broken_pipe();
   with_ranks([&](Communicator& ranks) {
     if (ranks.leads() && !options.quiet) {
-      guard.announce(
-          "stopping: the step at hand is finished and saved (Ctrl-C again ends at once)");
+      guard.announce("stopping: nothing is trained yet, no file is changed");
     }
     TrainObserver silent;
-    ProgressDisplay display;
+    AnnouncingDisplay display(guard);
     TrainObserver& observer = options.quiet ? silent : display;
     const RunSummary summary = run_training(request, observer, InterruptGuard::next_request, ranks);
     if (!ranks.leads()) return;
@@ -114,6 +132,8 @@ void add_train_command(CLI::App& app) {
   options->config.add_to(*command, kFlags);
   command->add_flag("--resume", options->resume, "go on with the run in --out");
   command->add_flag("--force", options->force, "replace the run in --out");
+  command->add_flag("--force-memory", options->force_memory,
+                    "train even if the model seems too large for this machine's memory");
   command->add_flag("--quiet", options->quiet, "show no progress");
   command->add_flag("--shard-optimizer", options->shard_optimizer,
                     "several ranks: each keeps its part of the optimiser's moments only "

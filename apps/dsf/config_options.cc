@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "apps/dsf/common_options.h"
 
@@ -40,13 +41,19 @@ void ConfigOptions::add_to(CLI::App& command, const std::vector<ConfigFlag>& fla
 }
 
 std::vector<Assignment> ConfigOptions::assignments() const {
-  std::vector<Assignment> all;
-  if (!config_file_.empty()) all = read_config_file(config_file_);
+  std::vector<Assignment> given;
   for (const FlagValue& flag : flags_) {
-    if (flag.given) all.push_back(parse_assignment(flag.flag.key, flag.value, flag.flag.flag));
+    if (flag.given) given.push_back(parse_assignment(flag.flag.key, flag.value, flag.flag.flag));
   }
   const std::vector<Assignment> sets = parse_assignments(sets_);
-  all.insert(all.end(), sets.begin(), sets.end());
+  given.insert(given.end(), sets.begin(), sets.end());
+  // Epochs set the steps to 0. Steps that are given beside them count, in whatever order.
+  std::stable_partition(given.begin(), given.end(), [](const Assignment& assignment) {
+    return assignment.field->name() != "train.steps";
+  });
+  std::vector<Assignment> all;
+  if (!config_file_.empty()) all = read_config_file(config_file_);
+  all.insert(all.end(), given.begin(), given.end());
   return all;
 }
 

@@ -51,6 +51,12 @@ class DivergenceError : public Error {
   using Error::Error;
 };
 
+/// A signal asked to stop before there was anything to save.
+class InterruptedError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The operating system refused: open, write, sync, rename.
 class IoError : public Error {
  public:

@@ -49,7 +49,12 @@ class BpeTokenizer final : public Tokenizer {
 /// Learns a model from `text`, which is well-formed UTF-8; the same text always gives the same
 /// model. config.vocab = 0: kDefaultVocab pieces, or what the text has where it is short. Throws
 /// ConfigError for limits that make no sense, DataError where the text has fewer pieces than asked
-/// for, or more characters than the vocabulary has room for.
+/// for, or more characters than the vocabulary has room for; InterruptedError if a signal asks to
+/// stop meanwhile. SentencePiece, which ends its process where it finds a fault, runs in one of its
+/// own (dsf/base/run_apart.h).
 std::string bpe_model(const TokenizerConfig& config, std::string_view text);
+
+/// The same in this process, and a model of fewer pieces than asked for is no error.
+std::string learn_bpe(const TokenizerConfig& config, std::string_view text);
 
 }  // namespace dsf

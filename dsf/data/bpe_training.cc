@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "dsf/base/error.h"
+#include "dsf/base/run_apart.h"
+#include "dsf/base/utf8.h"
 #include "dsf/data/bpe_tokenizer.h"
 
 namespace dsf {
@@ -30,8 +32,25 @@ void check_limits(const TokenizerConfig& config) {
   }
 }
 
+// SentencePiece counts the characters of a word in 16 bits and crashes on longer ones. No piece is
+// longer than 16 characters, so that a cut costs next to nothing.
+constexpr std::size_t kLongestRun = 4096;  // characters
+
+/// Bytes of `text`, which is not longer than one run, up to where it is cut: before the last word
+/// that begins in its first kLongestRun characters, which changes no word, or else behind them.
+std::size_t cut_length(std::string_view text) {
+  std::size_t word_begin = 0;
+  std::size_t at = 0;
+  for (std::size_t characters = 0; at < text.size(); ++characters) {
+    if (characters == kLongestRun) return word_begin > 0 ? word_begin : at;
+    if (text[at] == ' ' && at > 0 && text[at - 1] != ' ') word_begin = at;
+    at += decode_utf8(text, at).length;
+  }
+  return at;
+}
+
 /// Runs of plain text, as BpeTokenizer::encode will cut it, and cut at tabs, which SentencePiece
-/// keeps for itself in training: a line with one would be left out.
+/// keeps for itself in training: a line with one would be left out. Long runs are cut.
 class PlainRuns final : public sentencepiece::SentenceIterator {
  public:
   // Its own type in SentencePiece 0.1, Abseil's in 0.2.
@@ -44,12 +63,14 @@ class PlainRuns final : public sentencepiece::SentenceIterator {
   bool done() const override { return run_.empty(); }
   void Next() override {
     run_.clear();
-    while (run_.empty() && at_ < text_.size()) {
+    while (plain_.empty() && at_ < text_.size()) {
       if (tab_ < at_) tab_ = text_.find('\t', at_);
       const std::string_view before_tab = text_.substr(0, tab_);
-      run_ = before_tab.substr(at_, plain_length(before_tab, at_, Spaces::plain));
-      at_ += std::max<std::size_t>(1, run_.size());
+      plain_ = before_tab.substr(at_, plain_length(before_tab, at_, Spaces::plain));
+      at_ += std::max<std::size_t>(1, plain_.size());
     }
+    run_ = plain_.substr(0, cut_length(plain_));
+    plain_.remove_prefix(run_.size());
   }
   const std::string& value() const override { return run_; }
   Status status() const override { return {}; }
@@ -57,7 +78,8 @@ class PlainRuns final : public sentencepiece::SentenceIterator {
  private:
   std::string_view text_;
   std::size_t at_ = 0;
-  std::size_t tab_;  // the next one at or behind at_
+  std::size_t tab_;         // the next one at or behind at_
+  std::string_view plain_;  // what is left of the run that was found last
   std::string run_;
 };
 
@@ -84,7 +106,7 @@ std::unordered_map<std::string, std::string> trainer_flags(dim_t vocab) {
 
 }  // namespace
 
-std::string bpe_model(const TokenizerConfig& config, std::string_view text) {
+std::string learn_bpe(const TokenizerConfig& config, std::string_view text) {
   check_limits(config);
   PlainRuns runs(text);
   if (runs.done()) throw DataError("training text: nothing to learn sub-word pieces from");
@@ -98,6 +120,13 @@ std::string bpe_model(const TokenizerConfig& config, std::string_view text) {
                     "{}); another data.vocab may fit",
                     wanted, status.ToString()));
   }
+  return model;
+}
+
+std::string bpe_model(const TokenizerConfig& config, std::string_view text) {
+  check_limits(config);
+  std::string model =
+      run_apart("training the bpe tokenizer", [&] { return learn_bpe(config, text); });
   const dim_t found = BpeTokenizer(model).vocab_size();
   if (config.vocab > 0 && found < config.vocab) {
     throw DataError(fmt::format(

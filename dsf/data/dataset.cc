@@ -11,6 +11,7 @@
 #include "dsf/base/utf8.h"
 #include "dsf/data/corpus.h"
 #include "dsf/data/token_cache.h"
+#include "dsf/data/unknown_text.h"
 
 namespace dsf {
 namespace {
@@ -58,17 +59,27 @@ void require_words(const Split& split, const DataConfig& config, std::string_vie
 Split make_split(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<token_t> tokens;
   std::vector<dim_t> line_starts = {0};
+  UnknownText unknown;
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    tokenizer.encode(rest.substr(0, end), tokens);
+    const std::string_view line = rest.substr(0, end);
+    const std::size_t begin = tokens.size();
+    tokenizer.encode(line, tokens);
+    const UnknownText hidden = find_unknown(tokenizer, line, std::span(tokens).subspan(begin));
+    unknown.tokens += hidden.tokens;
+    unknown.bytes += hidden.bytes;
     tokens.push_back(tokenizer.eos());
     line_starts.push_back(static_cast<dim_t>(tokens.size()));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   const dim_t unclosed = !text.empty() && text.back() != '\n' ? 1 : 0;
-  return {std::move(tokens), std::move(line_starts), count_code_points(text) + unclosed,
-          static_cast<dim_t>(text.size()) + unclosed};
+  return {std::move(tokens),
+          std::move(line_starts),
+          count_code_points(text) + unclosed,
+          static_cast<dim_t>(text.size()) + unclosed,
+          unknown.tokens,
+          unknown.bytes};
 }
 
 const Split& Dataset::split(const std::string& name) const {

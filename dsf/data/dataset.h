@@ -37,6 +37,8 @@ struct Split {
   SharedArray<dim_t> line_starts;  ///< where each line starts, and behind them tokens.size()
   dim_t characters = 0;            ///< Unicode code points of the text, line ends included
   dim_t bytes = 0;                 ///< line ends included
+  dim_t unknown = 0;               ///< tokens that are <unk> for something else
+  dim_t unknown_bytes = 0;         ///< of the text behind them (dsf/data/unknown_text.h)
 
   dim_t lines() const {
     return line_starts.empty() ? 0 : static_cast<dim_t>(line_starts.size()) - 1;

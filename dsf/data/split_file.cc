@@ -9,7 +9,7 @@
 namespace dsf {
 namespace {
 
-constexpr std::string_view kMagic = "dsf-tokens-2    ";
+constexpr std::string_view kMagic = "dsf-tokens-3    ";
 static_assert(kMagic.size() % alignof(dim_t) == 0);
 
 struct Header {
@@ -17,6 +17,8 @@ struct Header {
   dim_t line_starts = 0;
   dim_t characters = 0;
   dim_t bytes = 0;
+  dim_t unknown = 0;
+  dim_t unknown_bytes = 0;
 };
 
 // The next `count` numbers of `bytes`, where they are.
@@ -54,8 +56,11 @@ bool is_sound(const Split& split, dim_t vocab) {
 void write_split_file(const Split& split, const std::filesystem::path& file) {
   FileWriter out(file);
   const Header header = {static_cast<dim_t>(split.tokens.size()),
-                         static_cast<dim_t>(split.line_starts.size()), split.characters,
-                         split.bytes};
+                         static_cast<dim_t>(split.line_starts.size()),
+                         split.characters,
+                         split.bytes,
+                         split.unknown,
+                         split.unknown_bytes};
   out.write(kMagic);
   out.write(&header, sizeof header);
   out.write(split.line_starts.data(), split.line_starts.size() * sizeof(dim_t));
@@ -78,7 +83,8 @@ std::optional<Split> parse_split(std::string_view contents, dim_t vocab,
   if (!fits(header, rest.size())) return std::nullopt;
   const auto line_starts = take<dim_t>(rest, header.line_starts);
   const auto tokens = take<token_t>(rest, header.tokens);
-  Split split{{tokens, owner}, {line_starts, owner}, header.characters, header.bytes};
+  Split split{{tokens, owner}, {line_starts, owner}, header.characters,
+              header.bytes,    header.unknown,       header.unknown_bytes};
   if (!is_sound(split, vocab)) return std::nullopt;
   return split;
 }

@@ -9,6 +9,7 @@
 #include "dsf/base/fault.h"
 #include "dsf/base/file.h"
 #include "dsf/base/log.h"
+#include "dsf/run/run_files.h"
 
 namespace dsf {
 namespace {
@@ -58,7 +59,15 @@ void publish_checkpoint(const fs::path& checkpoints, dim_t step) {
 }
 
 void link_checkpoint(const fs::path& checkpoints, dim_t step, const std::string& link) {
-  replace_symlink(checkpoint_name(step), checkpoints / link);
+  const fs::path place = checkpoints / link;
+  // A copy of a run made with links followed has a directory here. As it is no link, no checkpoint
+  // is lost with it that the store needs; prune_checkpoints removes it.
+  if (fs::is_directory(fs::symlink_status(place))) {
+    const fs::path aside = with_suffix(with_suffix(place, ".old"), kUnfinished);
+    fs::remove_all(aside);
+    rename_file(place, aside);
+  }
+  replace_symlink(checkpoint_name(step), place);
 }
 
 void prune_checkpoints(const fs::path& checkpoints, dim_t keep) {
@@ -70,7 +79,7 @@ void prune_checkpoints(const fs::path& checkpoints, dim_t keep) {
   }
   std::vector<fs::path> candidates;
   for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints)) {
-    if (is_unfinished(entry.path())) {
+    if (is_unfinished(entry.path()) && is_checkpoint_entry(entry.path())) {
       candidates.push_back(entry.path());
     } else if (entry.is_symlink()) {
       kept.insert(fs::read_symlink(entry.path()).filename());

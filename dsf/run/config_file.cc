@@ -155,8 +155,12 @@ RunConfig with_resumed_assignments(const RunConfig& run,
   std::vector<Assignment> wanted = assignments;
   std::erase_if(wanted, asks_for_nothing);
   RunConfig config = with_assignments(run, wanted);
-  for (const Assignment& assignment : wanted) {
+  for (auto at = wanted.begin(); at != wanted.end(); ++at) {
+    const Assignment& assignment = *at;
     const Field& field = *assignment.field;
+    // The last one that sets a key is the one that counts, and the one to name.
+    const auto same = [&field](const Assignment& other) { return other.field == &field; };
+    if (std::any_of(at + 1, wanted.end(), same)) continue;
     const FieldValue before = get(field, run);
     const FieldValue after = get(field, config);
     if (field.on_resume == OnResume::fixed && before != after) {

@@ -95,9 +95,9 @@ std::vector<Field> make_fields() {
        "adaptive, learned: batches from one exact one to the next"},
 
       {"train", "epochs", DSF_AT(train.epochs), kSize, {}, free,
-       "passes through the corpus"},
+       "passes through the corpus; do not count where steps are given beside them"},
       {"train", "steps", DSF_AT(train.steps), kSteps, {}, free,
-       "updates; 0: as many as the epochs have"},
+       "updates; count before epochs given beside them; 0: as many as the epochs have"},
       {"train", "batch", DSF_AT(train.batch), kSize, {}, fixed,
        "sequences in a batch"},
       {"train", "lr", DSF_AT(train.lr), kAboveZero, {}, free,

@@ -10,6 +10,7 @@
 #include "dsf/base/error.h"
 #include "dsf/base/fault.h"
 #include "dsf/base/file.h"
+#include "dsf/run/run_files.h"
 
 namespace dsf {
 
@@ -78,7 +79,13 @@ void check_free_for_new_run(const fs::path& root, bool force) {
     throw UsageError(fmt::format("{} exists and is not a directory", root.string()));
   }
   if (is_run_directory(root)) {
-    if (force) return;
+    if (force && is_our_run(root)) return;
+    if (force) {
+      throw UsageError(fmt::format(
+          "{} has a config.toml and a log.jsonl, but not those of a run of dsf: --force does not "
+          "replace it; choose a new or empty directory",
+          root.string()));
+    }
     throw UsageError(fmt::format(
         "{} already holds a run; --resume continues it, --force replaces it", root.string()));
   }
@@ -107,10 +114,7 @@ void make_run_directory(const RunPaths& paths, bool force, std::optional<Directo
     check_free_for_new_run(paths.root, force);
   }
   // An older run is one until its log is empty, and from then on a new one.
-  for (const fs::path& path :
-       {paths.checkpoints(), paths.metrics(), paths.tensorboard(), paths.tokenizer()}) {
-    fs::remove_all(path);
-  }
+  remove_run_files(paths);
   replace_file(paths.log(), "");
   crash_point("run.made_log");
 }

@@ -198,6 +198,7 @@ void RunLog::write_done(const RunSummary& summary) {
                        {"epoch", summary.epoch},
                        {"tokens", summary.tokens},
                        {"parameters", summary.parameters},
+                       {"unknown_rate", summary.unknown_rate},
                        {"tokens_per_second", summary.tokens_per_second},
                        {"seconds", summary.seconds},
                        {"peak_mb", peak_resident_bytes() / 1e6}};

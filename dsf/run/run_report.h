@@ -25,6 +25,7 @@ struct TrainReport {
   double step_seconds = 0.0;  ///< mean length of a step
   PhaseTimes phases;          ///< mean of a step
   double update_seconds = 0.0;
+  double seconds_left = 0.0;  ///< of the run, evaluations included
 };
 
 struct EvalReport {
@@ -57,6 +58,7 @@ struct RunSummary {
   double tokens_per_second = 0.0;  ///< of training, over this process
   PhaseTimes phases;               ///< mean of a step, over this process
   bool interrupted = false;
+  double unknown_rate = 0.0;  ///< part of the validation text's tokens that are <unk>
 };
 
 /// What stands at the start of a run.

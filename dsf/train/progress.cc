@@ -33,11 +33,10 @@ std::string format_count(double count) {
 }
 
 std::string progress_line(const TrainReport& report) {
-  const double left = static_cast<double>(report.total_steps - report.step) * report.step_seconds;
   return fmt::format("step {}/{}  epoch {:.2f}  loss {:.4f}  ppl {:.1f}  {} tokens/s  {} left",
                      report.step, report.total_steps, report.epoch, report.loss,
                      perplexity_of(report.loss), format_count(report.tokens_per_second),
-                     format_duration(left));
+                     format_duration(report.seconds_left));
 }
 
 void ProgressDisplay::on_start(const StartReport& report) {
@@ -61,6 +60,12 @@ void ProgressDisplay::on_step(const TrainReport& report) {
     log_info(progress_line(report));
   }
   steps_shown_ += 1;
+  since_shown_.restart();
+}
+
+void ProgressDisplay::on_evaluating(dim_t step, double part) {
+  if (!terminal_is_live() || since_shown_.seconds() < kLiveInterval) return;
+  show_live_line(fmt::format("step {}  evaluating: {:.0f} % done", step, 100.0 * part));
   since_shown_.restart();
 }
 

@@ -13,6 +13,7 @@ class ProgressDisplay : public TrainObserver {
  public:
   void on_start(const StartReport& report) override;
   void on_step(const TrainReport& report) override;
+  void on_evaluating(dim_t step, double part) override;
   void on_eval(const EvalReport& report) override;
 
  private:

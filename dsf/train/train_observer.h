@@ -24,6 +24,8 @@ class TrainObserver {
   /// In every step, between the backward pass and the update, which goes by what is left here.
   virtual void before_update(const PendingUpdate& /*update*/) {}
   virtual void on_step(const TrainReport& /*report*/) {}  ///< after every step
+  /// Before each batch of an evaluation: the training step it belongs to, the part that is done.
+  virtual void on_evaluating(dim_t /*step*/, double /*part*/) {}
   virtual void on_eval(const EvalReport& /*report*/) {}
 };
 

@@ -124,10 +124,13 @@ void Trainer::load_newest() {
       fmt::format("{}: no whole checkpoint is left ({})", paths_.root.string(), first_error));
 }
 
+bool Trainer::is_done() const {
+  return restored_ && schedule_.finished(state_.step) && last_event(paths_.log()) == "done";
+}
+
 RunSummary Trainer::run(TrainObserver& observer, const StopRequest& stop) {
   observer_ = &observer;
-  const bool was_done = restored_ && schedule_.finished(state_.step);
-  if (was_done && last_event(paths_.log()) == "done") return summary();
+  if (is_done()) return summary();
   start();
   int signal = 0;
   while (!schedule_.finished(state_.step) && !asks_to_stop(signal)) {
@@ -300,8 +303,9 @@ void Trainer::log_training() {
 void Trainer::evaluate() {
   const Timer timer;
   const LossSum sum = sum_over_ranks(
-      ranks_,
-      evaluate_split(data_.valid, config_, data_.tokenizer->bos(), model_, share_of(ranks_)));
+      ranks_, evaluate_split(data_.valid, config_, data_.tokenizer->bos(), model_, share_of(ranks_),
+                             [this](double part) { observer_->on_evaluating(state_.step, part); }));
+  evaluation_seconds_ = timer.seconds();
   const EvaluationReport result = report_of(sum, data_.valid);
   const bool best =
       std::isfinite(result.loss) && (!state_.best_loss || result.loss < *state_.best_loss);
@@ -321,7 +325,7 @@ void Trainer::evaluate() {
                          .learning_rate = schedule_.learning_rate(state_.step - 1),
                          .tokens_per_second = since_eval_.tokens_per_second(),
                          .seconds = seconds(),
-                         .eval_seconds = timer.seconds(),
+                         .eval_seconds = evaluation_seconds_,
                          .best = best};
   log_->write(event);
   observer_->on_eval(event);
@@ -365,7 +369,22 @@ TrainReport Trainer::report(const LossSum& window, const Pace& pace) const {
           .seconds = seconds(),
           .step_seconds = pace.per_step(pace.seconds),
           .phases = pace.mean_phases(),
-          .update_seconds = pace.per_step(pace.update_seconds)};
+          .update_seconds = pace.per_step(pace.update_seconds),
+          .seconds_left = seconds_left(pace)};
+}
+
+// The steps and evaluations still to come. Before the first evaluation its time is guessed from that
+// of a forward pass over as many tokens.
+double Trainer::seconds_left(const Pace& pace) const {
+  const dim_t steps = schedule_.total_steps() - state_.step;
+  double evaluation = evaluation_seconds_;
+  if (evaluation == 0.0 && pace.tokens > 0) {
+    const double a_token =
+        (pace.phases.forward + pace.phases.head) / static_cast<double>(pace.tokens);
+    evaluation = a_token * static_cast<double>(data_.valid.tokens.size());
+  }
+  return static_cast<double>(steps) * pace.per_step(pace.seconds) +
+         static_cast<double>(schedule_.evaluations_after(state_.step)) * evaluation;
 }
 
 RunSummary Trainer::summary() const {
@@ -381,6 +400,10 @@ RunSummary Trainer::summary() const {
   summary.seconds = seconds();
   summary.tokens_per_second = since_start_.tokens_per_second();
   summary.phases = since_start_.mean_phases();
+  if (!data_.valid.tokens.empty()) {
+    summary.unknown_rate =
+        static_cast<double>(data_.valid.unknown) / static_cast<double>(data_.valid.tokens.size());
+  }
   return summary;
 }
 

@@ -44,6 +44,9 @@ class Trainer {
   /// that such a batch is skipped.
   RunSummary run(TrainObserver& observer, const StopRequest& stop);
 
+  /// True for a run that was restored, has all its steps and has said so: run() does nothing.
+  bool is_done() const;
+
   const TrainingState& state() const { return state_; }
 
  private:
@@ -59,6 +62,7 @@ class Trainer {
   RunSummary summary() const;
   TrainReport report(const LossSum& window, const Pace& pace) const;
   double seconds() const;
+  double seconds_left(const Pace& pace) const;
   void load(const std::filesystem::path& checkpoint);
   void load_newest();
 
@@ -86,6 +90,7 @@ class Trainer {
   dim_t skipped_in_a_row_ = 0;
   bool best_is_new_ = false;
   dim_t saved_step_ = -1;
+  double evaluation_seconds_ = 0.0;  // of the last one; 0: there was none yet
 };
 
 }  // namespace dsf

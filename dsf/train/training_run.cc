@@ -12,6 +12,7 @@
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/long_lines.h"
+#include "dsf/train/memory_check.h"
 #include "dsf/train/shared_state.h"
 #include "dsf/train/trainer.h"
 
@@ -115,7 +116,14 @@ RunSummary run_training(const RunRequest& request, TrainObserver& observer, cons
   if (ranks.leads() && is_run_directory(paths.root)) lock.emplace(paths.root);
 
   choose_threads(config, ranks);
-  const Dataset data = load_data_in_turn(request, config, ranks);
+  Dataset data;
+  try {
+    data = load_data_in_turn(request, config, ranks);
+  } catch (const InterruptedError&) {
+    if (ranks.size() > 1) throw;  // the others wait and have to be told
+    return stopped_at(0);
+  }
+  if (!request.force_memory) require_memory(config, data, ranks.local_ranks());
   LanguageModel model(config.model, config.feedback, data.tokenizer->vocab_size(),
                       static_cast<std::uint64_t>(config.train.seed));
   Trainer trainer(config, data, model, paths, ranks);
@@ -127,14 +135,17 @@ RunSummary run_training(const RunRequest& request, TrainObserver& observer, cons
   // Who asked to stop while the text was read finds every file as it was.
   if (asks_to_stop(agree_on_signal(ranks, stop()))) return stopped_at(trainer.state().step);
 
+  TrainObserver silent;
+  TrainObserver& told = ranks.leads() ? observer : silent;
+  if (trainer.is_done()) return trainer.run(told, stop);  // and other settings are for nothing
+
   // From here on files change.
   if (ranks.leads()) {
     if (!request.resume) make_run_directory(paths, request.force, lock);
     replace_file(paths.config(), to_toml(config));
     if (!std::filesystem::exists(paths.tokenizer())) data.tokenizer->save(paths.tokenizer());
   }
-  TrainObserver silent;
-  return trainer.run(ranks.leads() ? observer : silent, stop);
+  return trainer.run(told, stop);
 }
 
 }  // namespace dsf

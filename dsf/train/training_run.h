@@ -18,6 +18,7 @@ struct RunRequest {
   std::vector<Assignment> assignments;  ///< lowest precedence first
   bool resume = false;
   bool force = false;
+  bool force_memory = false;  ///< train even if the machine seems too small
 };
 
 /// Starts or resumes a run and trains it. Whatever is wrong with configuration, data or directory

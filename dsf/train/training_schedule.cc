@@ -22,6 +22,12 @@ bool TrainingSchedule::checkpoint_due(dim_t step) const {
          (config_.checkpoint_every > 0 && step % config_.checkpoint_every == 0);
 }
 
+dim_t TrainingSchedule::evaluations_after(dim_t step) const {
+  if (finished(step)) return 0;
+  const dim_t every = evaluation_interval();
+  return total_steps_ / every - step / every + (total_steps_ % every != 0 ? 1 : 0);
+}
+
 dim_t TrainingSchedule::most_checkpoints_after(dim_t step) const {
   const dim_t left = std::max<dim_t>(total_steps_ - step, 0);
   const dim_t every = config_.checkpoint_every;

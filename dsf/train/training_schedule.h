@@ -23,6 +23,8 @@ class TrainingSchedule {
   bool evaluation_due(dim_t step) const { return finished(step) || evaluation_on_schedule(step); }
   /// After each evaluation, and every train.checkpoint_every steps.
   bool checkpoint_due(dim_t step) const;
+  /// How many evaluations are due after `step`.
+  dim_t evaluations_after(dim_t step) const;
   /// How many checkpoints are due after `step`, or a few more.
   dim_t most_checkpoints_after(dim_t step) const;
 

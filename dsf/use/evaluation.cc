@@ -21,7 +21,8 @@ dim_t evaluation_batch(const Split& split, const RunConfig& config) {
 }  // namespace
 
 LossSum evaluate_split(const Split& split, const RunConfig& config, token_t bos,
-                       LanguageModel& model, BatchShare share) {
+                       LanguageModel& model, BatchShare share,
+                       const std::function<void(double)>& progress) {
   Batcher batcher(split, parse_batching(config.data.batching), config.data.context,
                   evaluation_batch(split, config), bos, 0, false);
   ModelState state;
@@ -30,6 +31,7 @@ LossSum evaluate_split(const Split& split, const RunConfig& config, token_t bos,
   TokenBatch batch;
   for (dim_t i = 0; i < batcher.batches_per_epoch(); ++i) {
     batcher.next(batch, share);
+    progress(static_cast<double>(i) / static_cast<double>(batcher.batches_per_epoch()));
     if (batch.tokens() == 0) continue;
     sum += model.evaluate(batch, batcher.carries_state() ? &state : nullptr);
   }
@@ -71,8 +73,12 @@ EvaluationReport report_of(const LossSum& sum, const Split& split) {
   if (sum.tokens == 0) return report;
   report.accuracy = static_cast<double>(sum.correct) / static_cast<double>(sum.tokens);
   const auto tokens = static_cast<double>(split.tokens.size());
+  report.unknown_rate = tokens == 0.0 ? 0.0 : static_cast<double>(split.unknown) / tokens;
+  constexpr double kBitsOfAByte = 8.0;
+  const double bits =
+      report.bits_per_token * tokens + kBitsOfAByte * static_cast<double>(split.unknown_bytes);
   const auto bits_per = [&](dim_t units) {
-    return units == 0 ? 0.0 : report.bits_per_token * tokens / static_cast<double>(units);
+    return units == 0 ? 0.0 : bits / static_cast<double>(units);
   };
   report.bits_per_character = bits_per(split.characters);
   report.bits_per_byte = bits_per(split.bytes);

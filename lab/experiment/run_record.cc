@@ -48,6 +48,14 @@ void add_line(const json& line, RunRecord& run) {
       run.best_perplexity = std::min(run.best_perplexity.value_or(HUGE_VAL), point.perplexity);
     }
   }
+  const double speed = number_at(line, "tokens_per_second");
+  if (event == "done" && std::isfinite(speed)) {
+    run.tokens_per_second = speed;
+  } else if (event == "train" && std::isfinite(speed)) {
+    // The mean of all lines: a single one may be far off.
+    const auto lines = static_cast<double>(run.training.size());
+    run.tokens_per_second += (speed - run.tokens_per_second) / lines;
+  }
   const bool last_word =
       event == "done" || event == "interrupted" || event == "diverged" || event == "imported";
   run.state = last_word ? event : kPartial;
@@ -60,10 +68,6 @@ std::string or_dash(const std::optional<double>& value) {
 std::string steps_text(const RunRecord& run) {
   return run.total_steps == 0 ? fmt::format("{}", run.step)
                               : fmt::format("{}/{}", run.step, run.total_steps);
-}
-
-double last_speed(const RunRecord& run) {
-  return run.training.empty() ? 0.0 : run.training.back().tokens_per_second;
 }
 
 /// What a curve draws: a value of each point.
@@ -120,6 +124,24 @@ NamedFigure figure_of(const std::vector<RunRecord>& runs, const char* name, cons
   return named;
 }
 
+/// The runs below `directory`, which is none itself. Entries may vanish or be unreadable while the
+/// tree is walked: such a one is no run, and its neighbours are looked at all the same.
+void search(const fs::path& directory, std::vector<fs::path>& found) {
+  std::error_code failed;
+  for (auto at = fs::directory_iterator(directory, failed); !failed && at != end(at);
+       at.increment(failed)) {
+    std::error_code ignored;
+    if (at->is_symlink(ignored) && !is_run_directory(at->path()))
+      continue;  // it may lead back here
+    if (!at->is_directory(ignored)) continue;
+    if (is_run_directory(at->path())) {
+      found.push_back(at->path());
+    } else {
+      search(at->path(), found);
+    }
+  }
+}
+
 }  // namespace
 
 void add_log_line(std::string_view text, RunRecord& run) {
@@ -144,12 +166,7 @@ std::vector<fs::path> find_runs(const fs::path& directory) {
   }
   if (is_run_directory(directory)) return {directory};
   std::vector<fs::path> found;
-  const auto options = fs::directory_options::skip_permission_denied;
-  for (auto at = fs::recursive_directory_iterator(directory, options); at != end(at); ++at) {
-    if (!at->is_directory() || !is_run_directory(at->path())) continue;
-    found.push_back(at->path());
-    at.disable_recursion_pending();
-  }
+  search(directory, found);
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -162,7 +179,7 @@ Table run_table(const std::vector<RunRecord>& runs) {
     table.add_row({run.root.string(), run.state, feedback_title(run.config.feedback.method),
                    fmt::format("{} {}x{}", model.mixer, model.layers, model.hidden),
                    format_count(static_cast<double>(run.parameters)), steps_text(run),
-                   or_dash(run.best_perplexity), format_count(last_speed(run)),
+                   or_dash(run.best_perplexity), format_count(run.tokens_per_second),
                    format_duration(run.seconds)});
   }
   return table;

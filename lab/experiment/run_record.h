@@ -45,6 +45,7 @@ struct RunRecord {
   dim_t parameters = 0;
   dim_t vocab = 0;
   double seconds = 0.0;
+  double tokens_per_second = 0.0;  ///< of the whole run where it is done, else of its log lines
   std::optional<double> best_perplexity;
   std::vector<TrainPoint> training;
   std::vector<EvalPoint> evaluations;

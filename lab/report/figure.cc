@@ -2,18 +2,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <set>
 #include <string_view>
 
-#include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/base/log.h"
+#include "lab/report/gnuplot.h"
+#include "lab/report/thinning.h"
 
 namespace dsf {
 namespace {
@@ -27,46 +26,73 @@ struct MethodStyle {
 
 // Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
 // a colour: all but the first are dashed, each with a mark of its own.
-constexpr std::array<MethodStyle, 20> kStyles = {{
+constexpr std::array<MethodStyle, 16> kStyles = {{
     {"bptt", "#000000", 1, 7},
-    {"bptt:candidate", "#000000", 2, 6},
+    {"bptt:rank", "#000000", 2, 6},
     {"dsf", "#0072B2", 1, 7},
     {"ft", "#D55E00", 1, 7},
-    {"fitted", "#009E73", 1, 5},
-    {"adaptive", "#009E73", 2, 4},
-    {"learned", "#56B4E9", 1, 11},
+    {"adaptive", "#009E73", 1, 5},
     {"gated", "#CC79A7", 1, 9},
-    {"gated:diagonal", "#CC79A7", 2, 8},
     {"gated:dsf", "#CC79A7", 4, 10},
     {"iterated:1", "#E69F00", 1, 13},
     {"iterated:2", "#E69F00", 2, 12},
-    {"iterated:dsf:1", "#E69F00", 4, 10},
-    {"windows:2", "#E69F00", 5, 8},
-    {"windows:candidate:2", "#999999", 2, 12},
-    {"candidate:1", "#999999", 1, 13},
-    {"candidate:dsf:1", "#999999", 4, 10},
+    {"pairs", "#999999", 1, 13},
+    {"lowrank:8", "#999999", 2, 12},
+    {"orthogonal", "#999999", 4, 10},
+    {"dense", "#999999", 5, 8},
     {"dsf:serial", "#0072B2", 2, 6},
     {"dsf:blocked", "#56B4E9", 1, 5},
     {"dsf:fft", "#56B4E9", 2, 4},
 }};
-constexpr std::array<std::string_view, 5> kFurtherColours = {"#999999", "#56B4E9", "#009E73",
-                                                             "#CC79A7", "#E69F00"};
+// For curves of no method in the list. Eight colours, seven marks and five dashes: 280 curves can be
+// told apart, neighbours by their colour and their mark.
+constexpr std::array<std::string_view, 8> kFurtherColours = {
+    "#999999", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#0072B2", "#D55E00", "#000000"};
+constexpr std::array<int, 7> kFurtherMarks = {6, 4, 8, 12, 10, 2, 1};
+constexpr std::array<int, 5> kFurtherDashes = {2, 3, 4, 5, 1};
+constexpr std::size_t kFurtherStyles =
+    kFurtherColours.size() * kFurtherMarks.size() * kFurtherDashes.size();
 
-MethodStyle style_of(const std::string& method, std::size_t index) {
-  for (const MethodStyle& style : kStyles) {
-    if (style.method == method) return style;
-  }
-  return {method, kFurtherColours[index % kFurtherColours.size()], 2, 6};
+MethodStyle further_style(std::size_t index) {
+  return {"", kFurtherColours[index % kFurtherColours.size()],
+          kFurtherDashes[index / kFurtherColours.size() % kFurtherDashes.size()],
+          kFurtherMarks[index % kFurtherMarks.size()]};
 }
 
-/// Inside a gnuplot string in double quotes.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
+bool look_alike(const MethodStyle& a, const MethodStyle& b) {
+  return a.colour == b.colour && a.dash == b.dash && a.point == b.point;
+}
+
+/// One a curve. Curves of one method look the same, all others differ.
+std::vector<MethodStyle> styles_of(const std::vector<Curve>& curves) {
+  std::vector<MethodStyle> styles;
+  std::size_t next = 0;
+  const auto further = [&] {
+    MethodStyle style = further_style(next++);
+    const auto taken = [&](const MethodStyle& s) { return look_alike(s, style); };
+    while (next < kFurtherStyles && (std::any_of(styles.begin(), styles.end(), taken) ||
+                                     std::any_of(kStyles.begin(), kStyles.end(), taken))) {
+      style = further_style(next++);
+    }
+    return style;
+  };
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const std::string& method = curves[i].method;
+    const auto same = [&](const Curve& curve) { return curve.method == method; };
+    const auto known = std::find_if(kStyles.begin(), kStyles.end(),
+                                    [&](const MethodStyle& s) { return s.method == method; });
+    const auto before =
+        std::find_if(curves.begin(), curves.begin() + static_cast<std::ptrdiff_t>(i), same);
+    const auto place = static_cast<std::size_t>(before - curves.begin());
+    if (known != kStyles.end()) {
+      styles.push_back(*known);
+    } else if (!method.empty() && place < i) {
+      styles.push_back(styles[place]);
+    } else {
+      styles.push_back(further());
+    }
   }
-  return out + '"';
+  return styles;
 }
 
 std::filesystem::path with_suffix(const std::filesystem::path& stem, const char* suffix) {
@@ -77,7 +103,7 @@ std::filesystem::path with_suffix(const std::filesystem::path& stem, const char*
 std::string data_text(const Figure& figure) {
   std::string text;
   for (const Curve& curve : figure.curves) {
-    text += fmt::format("# {}\n", curve.label);
+    text += fmt::format("# {}\n", printable(curve.label));
     for (std::size_t i = 0; i < curve.x.size(); ++i)
       text += fmt::format("{} {}\n", curve.x[i], curve.y[i]);
     text += "\n\n";
@@ -88,17 +114,22 @@ std::string data_text(const Figure& figure) {
 std::string form_of(const Figure& figure, const Curve& curve, const MethodStyle& style) {
   if (figure.points_only) return fmt::format("points lw 2 ps 1.4 pt {}", style.point);
   if (curve.faint) return "lines lw 1.5 dt 2";
-  return fmt::format("linespoints lw 2 ps 0.8 pt {} dt {}", style.point, style.dash);
+  // Marks that touch each other would hide the dashes.
+  constexpr std::size_t kMostMarks = 30;
+  const std::size_t interval = (curve.x.size() + kMostMarks - 1) / kMostMarks;
+  return fmt::format("linespoints lw 2 ps 0.8 pt {} pi {} dt {}", style.point,
+                     std::max<std::size_t>(interval, 1), style.dash);
 }
 
-std::string plot_command(const Figure& figure, const std::filesystem::path& data) {
+std::string plot_command(const Figure& figure, const std::string& data) {
   std::string plots;
+  const std::vector<MethodStyle> styles = styles_of(figure.curves);
   for (std::size_t i = 0; i < figure.curves.size(); ++i) {
     const Curve& curve = figure.curves[i];
-    const MethodStyle style = style_of(curve.method, i);
+    const MethodStyle& style = styles[i];
     plots += fmt::format("{} {} index {} with {} lc rgb \"{}\" title {}",
-                         i == 0 ? "plot" : ", \\\n     ", quoted(data.string()), i,
-                         form_of(figure, curve, style), style.colour, quoted(curve.label));
+                         i == 0 ? "plot" : ", \\\n     ", gnuplot_file(data), i,
+                         form_of(figure, curve, style), style.colour, gnuplot_string(curve.label));
   }
   return plots + '\n';
 }
@@ -140,16 +171,23 @@ std::string named_axis(const std::vector<std::string>& names) {
   if (names.empty()) return "";
   std::string tics;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    tics += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(names[i]), i + 1);
+    tics += fmt::format("{}{} {}", i == 0 ? "" : ", ", gnuplot_tic(names[i]), i + 1);
   }
   return fmt::format("set xtics ({}) noenhanced\nset xrange [0.5:{}.5]\n", tics, names.size());
 }
 
-std::string script_text(const Figure& figure, const std::filesystem::path& stem) {
+}  // namespace
+
+bool has_own_style(std::string_view method) {
+  return std::any_of(kStyles.begin(), kStyles.end(),
+                     [&](const MethodStyle& style) { return style.method == method; });
+}
+
+std::string figure_script(const Figure& figure, const std::string& name) {
   std::string text = "set encoding utf8\n";
-  text += fmt::format("set title {} noenhanced\n", quoted(figure.title));
-  text +=
-      fmt::format("set xlabel {}\nset ylabel {}\n", quoted(figure.x_label), quoted(figure.y_label));
+  text += fmt::format("set title {} noenhanced\n", gnuplot_string(figure.title));
+  text += fmt::format("set xlabel {}\nset ylabel {}\n", gnuplot_string(figure.x_label),
+                      gnuplot_string(figure.y_label));
   text += "set grid lt 1 lw 0.5 lc rgb \"#dddddd\"\nset border 3\nset tics nomirror\n";
   // Above the plot no curve runs through it. Points have many methods: beside the plot.
   text += fmt::format("set key outside {} noenhanced\n",
@@ -160,41 +198,26 @@ std::string script_text(const Figure& figure, const std::filesystem::path& stem)
   text += "set autoscale yfix\n";
   text += fmt::format("set offsets graph {0}, graph {0}, graph 0.05, graph 0.05\n",
                       figure.points_only || figure.log_x ? 0.05 : 0.0);
-  const std::string plot = plot_command(figure, with_suffix(stem, ".dat"));
+  const std::string plot = plot_command(figure, name + ".dat");
   text += "set terminal svg size 760,480 font \"sans,13\" background rgb \"white\"\n";
-  text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".svg").string()), plot);
+  text += fmt::format("set output {}\n{}", gnuplot_file(name + ".svg"), plot);
   text += "set terminal pngcairo size 1140,720 font \"sans,18\" background rgb \"white\"\n";
-  text += fmt::format("set output {}\n{}", quoted(with_suffix(stem, ".png").string()), plot);
+  text += fmt::format("set output {}\n{}", gnuplot_file(name + ".png"), plot);
   return text;
 }
-
-/// `path` as one word of a POSIX shell command.
-std::string shell_quoted(const std::string& path) {
-  std::string out = "'";
-  for (const char c : path) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
-constexpr int kCommandNotFound = 127;  // what a POSIX shell returns
-
-}  // namespace
 
 bool write_figure(Figure figure, const std::filesystem::path& stem) {
   std::erase_if(figure.curves, [](const Curve& curve) { return curve.x.empty(); });
   if (figure.curves.empty()) return false;
+  std::transform(figure.curves.begin(), figure.curves.end(), figure.curves.begin(), thinned);
   const auto script = with_suffix(stem, ".gp");
   replace_file(with_suffix(stem, ".dat"), data_text(figure));
-  replace_file(script, script_text(figure, stem));
-  const int status =
-      std::system(("gnuplot " + shell_quoted(script.string()) + " 2>/dev/null").c_str());
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kCommandNotFound) {
-    log_warning(fmt::format(
-        "gnuplot is not installed (Debian: gnuplot-nox); the script of the figure is {}",
-        script.string()));
-    return false;
-  }
-  throw Error(fmt::format("gnuplot could not draw {} (status {})", script.string(), status));
+  replace_file(script, figure_script(figure, stem.filename().string()));
+  if (run_gnuplot(stem.parent_path(), script.filename().string())) return true;
+  log_warning(
+      fmt::format("gnuplot is not installed (Debian: gnuplot-nox); the script of the figure is {}",
+                  script.string()));
+  return false;
 }
 
 }  // namespace dsf

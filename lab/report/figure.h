@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dsf {
@@ -34,9 +35,17 @@ struct NamedFigure {
   Figure figure;
 };
 
-/// Writes `<stem>.svg` and `<stem>.png`, without curves that have no point. Returns false where no
+/// `stem` may lie in a directory of any name; its last part is printable text.
+/// Writes `<stem>.svg` and `<stem>.png`, without curves that have no point, and curves of very many
+/// points thinned (thinning.h). Returns false where no
 /// curve is left, and, after a warning, where gnuplot is not installed (script and data are written
 /// all the same); throws Error where gnuplot fails.
 bool write_figure(Figure figure, const std::filesystem::path& stem);
+
+/// The gnuplot script of a figure whose files are called `name`, to be run in their directory.
+std::string figure_script(const Figure& figure, const std::string& name);
+
+/// True if curves of this method look the same in every figure.
+bool has_own_style(std::string_view method);
 
 }  // namespace dsf

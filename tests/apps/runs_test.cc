@@ -32,8 +32,9 @@ TEST_F(RunsAndPlot, ListAndDrawWhatWasTrained) {
 
   const std::string out = path("plots");
   const Words plot = {"plot", runs + "/dsf", runs + "/ft", "--out", out};
-  run_ok(plot);
-  if (!fs::exists(out + "/loss.svg")) GTEST_SKIP() << "gnuplot is not installed";
+  const ProgramResult drawn = run_dsf(plot);
+  if (drawn.err.find("gnuplot is not installed") != std::string::npos) GTEST_SKIP() << drawn.err;
+  ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
   for (const char* name :
        {"loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second"}) {
     EXPECT_THAT(slurp(out + "/" + name + ".svg"), HasSubstr("<svg")) << name;
@@ -42,6 +43,28 @@ TEST_F(RunsAndPlot, ListAndDrawWhatWasTrained) {
   EXPECT_EQ(run_dsf(plot).exit_code, 2);
   run_ok({"plot", runs + "/dsf", "--out", out, "--force"});
   EXPECT_EQ(run_dsf({"plot", runs}).exit_code, 2);
+}
+
+TEST_F(RunsAndPlot, PlotRunsNoCommandInTheNameOfARun) {
+  const std::string run = "runs/`touch ran`";
+  run_ok(train(run, {"--steps", "2", "--set", "train.log_every=1"}));
+  const ProgramResult drawn =
+      run_dsf({"plot", path(run), "--out", path("`touch ran_too`")}, directory_.path());
+  if (drawn.err.find("gnuplot is not installed") != std::string::npos) GTEST_SKIP() << drawn.err;
+  EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
+  EXPECT_FALSE(fs::exists(path("ran")));
+  EXPECT_FALSE(fs::exists(path("ran_too")));
+  EXPECT_TRUE(fs::exists(path("`touch ran_too`/loss.svg")));
+}
+
+TEST_F(RunsAndPlot, PlotWithoutGnuplotFails) {
+  run_ok(train("run", {"--steps", "2", "--set", "train.log_every=1"}));
+  const std::string before = std::getenv("PATH");
+  ::setenv("PATH", "/nowhere", 1);
+  const ProgramResult drawn = run_dsf({"plot", path("run"), "--out", path("plots")});
+  ::setenv("PATH", before.c_str(), 1);
+  EXPECT_EQ(drawn.exit_code, 1) << drawn.out;
+  EXPECT_THAT(drawn.err, HasSubstr("install gnuplot"));
 }
 
 }  // namespace

@@ -179,5 +179,43 @@ TEST(BpeTokenizer, ModelThatIsCutOffIsRefused) {
   }
 }
 
+std::string repeated(std::string_view text, std::size_t bytes) {
+  std::string out;
+  while (out.size() < bytes) out += text;
+  return out;
+}
+
+/// As base64 has it: no space, few characters.
+std::string letters(std::size_t count) {
+  Rng rng(5);
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) out += static_cast<char>('A' + rng.below(52) % 58);
+  return out;
+}
+
+TEST(BpeTraining, TakesLongRunsWithoutSpaces) {
+  for (const std::string& text :
+       {letters(40'000), letters(70'000), repeated("x", 70'000), repeated(" ", 70'000),
+        repeated("日本語のテキストは空白なしで続く", 3 * 33'000),
+        repeated("\xF0\x9F\x8E\x88", 4 * 70'000), letters(40'000) + " and words\n"}) {
+    const BpeTokenizer tokenizer = learnt_from(text + "\n");
+    EXPECT_EQ(tokenizer.decode(encode(tokenizer, text)), text) << text.substr(0, 20);
+  }
+}
+
+TEST(BpeTraining, OfOneLongLineLearnsWhatShortLinesTeach) {
+  std::string words;
+  std::string lines;
+  for (int i = 0; i < 4000; ++i) {
+    const std::string word = " word" + std::to_string(i % 37) + " of" + std::to_string(i % 11);
+    words += word;
+    lines += word + "\n";
+  }
+  const BpeTokenizer from_lines = learnt_from(lines);
+  const BpeTokenizer from_one = learnt_from(words + "\n");
+  ASSERT_EQ(from_one.vocab_size(), from_lines.vocab_size());
+  EXPECT_EQ(encode(from_one, words), encode(from_lines, words));
+}
+
 }  // namespace
 }  // namespace dsf

@@ -47,7 +47,7 @@ ordered_json summary_of(const std::string& name, const RunFollower& follower) {
           {"total_steps", run.total_steps},
           {"best_perplexity",
            run.best_perplexity ? ordered_json(*run.best_perplexity) : ordered_json()},
-          {"tokens_per_second", run.training.empty() ? 0.0 : run.training.back().tokens_per_second},
+          {"tokens_per_second", run.tokens_per_second},
           {"seconds", run.seconds},
           {"can_generate", fs::exists(paths.checkpoints() / "last")},
           {"generation", follower.generation()},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dsf/feedback/feedback_method.h"
 #include "tests/support/temp_directory.h"
 
 namespace dsf {
@@ -28,6 +29,10 @@ TEST(Figure, IsDrawnAsSvgAndPngWithItsScript) {
       << "values from 6 to 9";
   EXPECT_NE(slurp(stem.string() + ".gp").find("index 1 with lines lw 1.5"), std::string::npos);
   EXPECT_NE(slurp(stem.string() + ".dat").find("3 7\n"), std::string::npos);
+}
+
+TEST(Figure, DrawsEveryFeedbackInAStyleOfItsOwn) {
+  for (const std::string& method : feedback_examples()) EXPECT_TRUE(has_own_style(method)) << method;
 }
 
 TEST(Figure, OfASweepLabelsTheSizesOfTheSweep) {
