@@ -55,7 +55,7 @@ nlohmann::ordered_json machine_json(const RunConfig& config) {
   return {{"version", version()},      {"commit", git_commit()},
           {"build", build_type()},     {"compiler", compiler()},
           {"cpu", cpu_name()},         {"features", cpu_features()},
-          {"threads", thread_count()}, {"precision", config.train.precision}};
+          {"threads", thread_count()}, {"precision", name_of(config.train.precision)}};
 }
 
 void run_info(const InfoOptions& options) {
