@@ -44,6 +44,7 @@ set(DSF_PUBLIC_HEADERS
 # What those include. A program has no need to name these, and they change without notice.
 set(DSF_SUPPORTING_HEADERS
   dsf/base/bf16.h
+  dsf/base/choice.h
   dsf/base/named_buffer.h
   dsf/base/shared_array.h
   dsf/cells/cell.h

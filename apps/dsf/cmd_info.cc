@@ -64,7 +64,7 @@ nlohmann::ordered_json machine_json(const RunConfig& config) {
           {"build", build_type()},     {"compiler", compiler()},
           {"cpu", cpu_name()},         {"features", cpu_features()},
           {"max_isa", max_isa_name()}, {"bf16", name_of(bf16_by())},
-          {"threads", thread_count()}, {"precision", config.train.precision}};
+          {"threads", thread_count()}, {"precision", name_of(config.train.precision)}};
 }
 
 void run_info(const InfoOptions& options) {

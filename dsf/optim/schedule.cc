@@ -1,12 +1,8 @@
 #include "dsf/optim/schedule.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-
-#include "dsf/base/error.h"
 
 namespace dsf {
 namespace {
@@ -29,15 +25,15 @@ double cosine_factor(const ScheduleConfig& config, double step, double total) {
 
 double schedule_factor(const ScheduleConfig& config, dim_t step, dim_t steps_per_epoch,
                        dim_t total_steps) {
-  if (config.kind == "constant") return 1.0;
-  if (config.kind == "step") {
-    return step_factor(config, static_cast<double>(step) / static_cast<double>(steps_per_epoch));
+  switch (config.kind) {
+    case ScheduleKind::constant:
+      return 1.0;
+    case ScheduleKind::step:
+      return step_factor(config, static_cast<double>(step) / static_cast<double>(steps_per_epoch));
+    case ScheduleKind::cosine:
+      return cosine_factor(config, static_cast<double>(step), static_cast<double>(total_steps));
   }
-  if (config.kind == "cosine") {
-    return cosine_factor(config, static_cast<double>(step), static_cast<double>(total_steps));
-  }
-  throw ConfigError(
-      fmt::format("schedule: unknown kind \"{}\"; known are constant, step, cosine", config.kind));
+  return 1.0;
 }
 
 }  // namespace dsf

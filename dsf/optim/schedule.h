@@ -1,15 +1,23 @@
 #pragma once
 
-#include <string>
+#include <array>
+#include <string_view>
 #include <vector>
 
+#include "dsf/base/choice.h"
 #include "dsf/base/dim.h"
 
 namespace dsf {
 
+enum class ScheduleKind { constant, step, cosine };
+template <>
+struct ChoiceNames<ScheduleKind> {
+  static constexpr std::array<std::string_view, 3> kNames = {"constant", "step", "cosine"};
+};
+
 /// The learning rate over a run, as a factor of the peak.
 struct ScheduleConfig {
-  std::string kind = "constant";  ///< constant | step | cosine
+  ScheduleKind kind = ScheduleKind::constant;
   /// step: epochs at which the rate is multiplied by gamma
   std::vector<double> milestones = {10.0, 20.0};
   double gamma = 0.1;   ///< step

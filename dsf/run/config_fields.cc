@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "dsf/base/error.h"
 #include "dsf/base/nearest_name.h"
@@ -87,10 +88,23 @@ const Field& find_field(std::string_view section, std::string_view key, std::str
                                 key, hint, section, fmt::join(keys, ", ")));
 }
 
+bool takes_string(const Field& field) {
+  return std::holds_alternative<PlaceOf<std::string>>(field.place) ||
+         std::holds_alternative<ChoicePlace>(field.place);
+}
+
 FieldValue get(const Field& field, const RunConfig& config) {
   // The places give mutable references; what is read here is not changed.
   auto& places = const_cast<RunConfig&>(config);
-  return std::visit([&places](auto place) -> FieldValue { return place(places); }, field.place);
+  return std::visit(
+      [&places]<typename Place>(Place place) -> FieldValue {
+        if constexpr (std::is_same_v<Place, ChoicePlace>) {
+          return std::string(place.get(places));
+        } else {
+          return place(places);
+        }
+      },
+      field.place);
 }
 
 void set(const Field& field, const FieldValue& given, std::string_view origin, RunConfig& config) {
@@ -104,12 +118,18 @@ void set(const Field& field, const FieldValue& given, std::string_view origin, R
     value = static_cast<double>(std::get<dim_t>(given));
   }
   std::visit(
-      [&]<typename T>(PlaceOf<T> place) {
-        const T* typed = std::get_if<T>(&value);
-        if (typed == nullptr || !allowed(field, *typed)) {
-          refuse();
+      [&]<typename Place>(Place place) {
+        if constexpr (std::is_same_v<Place, ChoicePlace>) {
+          const auto* name = std::get_if<std::string>(&value);
+          if (name == nullptr || !place.set(*name, config)) refuse();
         } else {
-          place(config) = *typed;
+          using T = std::remove_reference_t<decltype(place(config))>;
+          const T* typed = std::get_if<T>(&value);
+          if (typed == nullptr || !allowed(field, *typed)) {
+            refuse();
+          } else {
+            place(config) = *typed;
+          }
         }
       },
       field.place);
@@ -147,9 +167,10 @@ std::string describe_allowed(const Field& field) {
       return "a list of numbers, each" + describe_bounds(field.range);
     }
     std::string operator()(PlaceOf<std::string> /*place*/) const {
-      if (field.choices.empty()) return "a string";
-      return fmt::format("one of: {}", fmt::join(field.choices, ", "));
+      return field.choices.empty() ? "a string" : one_of();
     }
+    std::string operator()(const ChoicePlace& /*place*/) const { return one_of(); }
+    std::string one_of() const { return fmt::format("one of: {}", fmt::join(field.choices, ", ")); }
   };
   return std::visit(Describer{field}, field.place);
 }

@@ -15,10 +15,17 @@ namespace dsf {
 
 using FieldValue = std::variant<bool, dim_t, double, std::string, std::vector<double>>;
 
+/// A field that is an enum (base/choice.h) in a RunConfig and its name outside of it.
+struct ChoicePlace {
+  std::string_view (*get)(const RunConfig&);
+  /// False, and nothing is changed, if no value has this name.
+  bool (*set)(std::string_view name, RunConfig&);
+};
+
 /// Where a field lives in a RunConfig. The alternative says the field's type.
 using FieldPlace =
     std::variant<bool& (*)(RunConfig&), dim_t& (*)(RunConfig&), double& (*)(RunConfig&),
-                 std::string& (*)(RunConfig&), std::vector<double>& (*)(RunConfig&)>;
+                 std::string& (*)(RunConfig&), std::vector<double>& (*)(RunConfig&), ChoicePlace>;
 
 /// Bounds of a number, or of each number of a list.
 struct FieldRange {
@@ -53,6 +60,9 @@ std::vector<std::string> section_names();
 /// The field of this name. Throws ConfigError, beginning with `origin`, with the nearest known
 /// name.
 const Field& find_field(std::string_view section, std::string_view key, std::string_view origin);
+
+/// True if the field's value is written as a string.
+bool takes_string(const Field& field);
 
 FieldValue get(const Field& field, const RunConfig& config);
 

@@ -67,10 +67,6 @@ std::string unquoted(std::string_view text) {
   return std::string(quoted ? text.substr(1, text.size() - 2) : text);
 }
 
-bool is_string(const Field& field) {
-  return std::holds_alternative<std::string& (*)(RunConfig&)>(field.place);
-}
-
 // "auto" asks for no precision in particular, so it contradicts none.
 bool asks_for_nothing(const Assignment& assignment) {
   const auto* text = std::get_if<std::string>(&assignment.value);
@@ -113,7 +109,7 @@ Assignment parse_assignment(std::string_view name, std::string_view value, std::
     throw ConfigError(fmt::format("{}: \"{}\" names no section; write section.key", origin, name));
   }
   const Field& field = find_field(name.substr(0, dot), name.substr(dot + 1), origin);
-  if (is_string(field)) return {&field, unquoted(value), std::move(origin)};
+  if (takes_string(field)) return {&field, unquoted(value), std::move(origin)};
   try {
     const toml::table parsed = toml::parse(fmt::format("value = {}", value));
     return assignment_of(field, *parsed.get("value"), std::move(origin));

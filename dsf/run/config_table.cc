@@ -1,6 +1,7 @@
 // The list itself; what is done with it is in config_fields.cc.
 
 #include <limits>
+#include <optional>
 
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/feedback/feedback_registry.h"
@@ -37,6 +38,20 @@ std::vector<std::string> all_feedbacks() {
 
 // The place of a member, for instance DSF_AT(data.corpus).
 #define DSF_AT(member) (+[](RunConfig & config) -> auto& { return config.member; })
+
+// The place and the names of a member that is an enum.
+#define DSF_CHOICE(member)                                                                   \
+  ChoicePlace{                                                                               \
+      [](const RunConfig& config) { return name_of(config.member); },                        \
+      [](std::string_view name, RunConfig& config) { return choose(name, config.member); }}, \
+      kAny, choice_names<decltype(RunConfig().member)>()
+
+template <Choice Enum>
+bool choose(std::string_view name, Enum& value) {
+  const std::optional<Enum> chosen = choice_named<Enum>(name);
+  if (chosen) value = *chosen;
+  return chosen.has_value();
+}
 
 std::vector<Field> make_fields() {
   using enum OnResume;
@@ -102,7 +117,7 @@ std::vector<Field> make_fields() {
        "sequences in a batch"},
       {"train", "lr", DSF_AT(train.lr), kAboveZero, {}, free,
        "learning rate, at its peak"},
-      {"train", "optimizer", DSF_AT(train.optimizer), kAny, {"adam", "adamw"}, fixed,
+      {"train", "optimizer", DSF_CHOICE(train.optimizer), fixed,
        "adam: L2 inside the gradient; adamw: decoupled weight decay"},
       {"train", "weight_decay", DSF_AT(train.adam.weight_decay), kFromZero, {}, free,
        "pull of the weights towards zero"},
@@ -112,7 +127,7 @@ std::vector<Field> make_fields() {
        "memory of its square"},
       {"train", "epsilon", DSF_AT(train.adam.epsilon), kNormal, {}, free,
        "added to the root of the mean square"},
-      {"train", "schedule", DSF_AT(train.schedule.kind), kAny, {"constant", "step", "cosine"}, free,
+      {"train", "schedule", DSF_CHOICE(train.schedule.kind), free,
        "course of the learning rate"},
       {"train", "milestones", DSF_AT(train.schedule.milestones), kFromZero, {}, free,
        "step: epochs at which the rate is multiplied by gamma"},
@@ -130,7 +145,7 @@ std::vector<Field> make_fields() {
        "steps between checkpoints, besides the one after each evaluation; 0: none"},
       {"train", "keep", DSF_AT(train.keep), kSize, {}, free,
        "newest checkpoints that stay, besides the best"},
-      {"train", "on_nan", DSF_AT(train.on_nan), kAny, {"stop", "skip"}, free,
+      {"train", "on_nan", DSF_CHOICE(train.on_nan), free,
        "a loss or gradient that is not finite: stop before the update, or skip the batch"},
       {"train", "log_every", DSF_AT(train.log_every), kFromOne, {}, free,
        "steps between lines of log.jsonl"},
@@ -140,7 +155,7 @@ std::vector<Field> make_fields() {
        "of initial weights, shuffling and diagonals"},
       {"train", "threads", DSF_AT(train.threads), {0.0, kMostThreads}, {}, free,
        "of each rank; 0: the CPUs it may run on, shared among the ranks of the machine"},
-      {"train", "precision", DSF_AT(train.precision), kAny, {"auto", "f32", "bf16"}, fixed,
+      {"train", "precision", DSF_CHOICE(train.precision), fixed,
        "of matrix products; auto: bf16 where the CPU is faster with it"},
       {"train", "shard_optimizer", DSF_AT(train.shard_optimizer), kAny, {}, free,
        "several ranks: each keeps the optimiser's moments of its part of the weights only"},
@@ -153,6 +168,7 @@ std::vector<Field> make_fields() {
 }
 
 #undef DSF_AT
+#undef DSF_CHOICE
 
 }  // namespace
 

@@ -61,18 +61,18 @@ void resolve(RunConfig& config) {
   for (std::string* names : {&config.data.corpus, &config.data.valid, &config.data.test}) {
     *names = absolute_names(*names);
   }
-  if (config.train.precision == "auto") {
-    config.train.precision = has_fast_bf16() ? "bf16" : "f32";
+  if (config.train.precision == PrecisionChoice::automatic) {
+    config.train.precision = has_fast_bf16() ? PrecisionChoice::bf16 : PrecisionChoice::f32;
   }
 }
 
 Precision precision_of(const TrainConfig& config) {
-  return config.precision == "bf16" ? Precision::bf16 : Precision::f32;
+  return config.precision == PrecisionChoice::bf16 ? Precision::bf16 : Precision::f32;
 }
 
 AdamConfig adam_config_of(const TrainConfig& config) {
   AdamConfig adam = config.adam;
-  adam.decoupled = config.optimizer == "adamw";
+  adam.decoupled = config.optimizer == Optimizer::adamw;
   return adam;
 }
 

@@ -201,7 +201,7 @@ void Trainer::start() {
                            .vocab = model_.vocab(),
                            .threads = thread_count(),
                            .ranks = ranks_.size(),
-                           .precision = config_.train.precision,
+                           .precision = std::string(name_of(config_.train.precision)),
                            .feedback = config_.feedback.method};
   log_->write(report);
   observer_->on_start(report);
@@ -262,7 +262,7 @@ void Trainer::pass_over(const LossSum& sum) {
   const std::string what = fmt::format(
       "step {}: the loss is {} and the norm of the gradient {}{}", state_.step + 1, sum.mean(),
       gradient_norm_, culprit.empty() ? "" : fmt::format(" (first not finite: {})", culprit));
-  if (config_.train.on_nan == "stop") {
+  if (config_.train.on_nan == OnNan::stop) {
     diverge(
         fmt::format("{}; the weights were left as they were. A lower train.lr or train.clip "
                     "helps, and --on-nan skip leaves such batches out",

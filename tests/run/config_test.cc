@@ -151,7 +151,11 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"train.lr=-1e-3", "above 0"}, Wrong{"train.lr=nan", "above 0"},
         Wrong{"train.lr=inf", "above 0"}, Wrong{"train.warmup=1.5", "at most 1"},
         Wrong{"train.precision=f16", "one of: auto, f32, bf16"},
-        Wrong{"train.seed=-1", "of at least 0"}, Wrong{"feedback.range=[0.5]", "[low, high]"},
+        Wrong{"train.schedule=cosin", "one of: constant, step, cosine"},
+        Wrong{"train.optimizer=sgd", "one of: adam, adamw"},
+        Wrong{"train.optimizer=3", "one of: adam, adamw"},
+        Wrong{"train.on_nan=true", "one of: stop, skip"}, Wrong{"train.seed=-1", "of at least 0"},
+        Wrong{"feedback.range=[0.5]", "[low, high]"},
         Wrong{"feedback.range=[0.9, 0.1]", "low <= high"},
         Wrong{"feedback.range=[0, 1.5]", "at most 1"},
         Wrong{"feedback.range=0.5", "a list of numbers"},
@@ -198,7 +202,7 @@ TEST(ConfigResolve, CorpusNamesBecomeAbsoluteAndSyntheticOnesStay) {
   config.data.corpus = "synthetic:recall:gap=4";
   resolve(config);
   EXPECT_EQ(config.data.corpus, "synthetic:recall:gap=4");
-  EXPECT_NE(config.train.precision, "auto");
+  EXPECT_NE(config.train.precision, PrecisionChoice::automatic);
 }
 
 TEST(ConfigResolve, NameWithACommaIsThatOfAFileWhereThereIsOne) {

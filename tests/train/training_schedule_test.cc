@@ -51,7 +51,7 @@ TEST(TrainingSchedule, LearningRateFollowsTheEpochs) {
   TrainConfig config;
   config.epochs = 3;
   config.lr = 2.0;
-  config.schedule.kind = "step";
+  config.schedule.kind = ScheduleKind::step;
   config.schedule.milestones = {1.0, 2.0};
   config.schedule.gamma = 0.5;
   const TrainingSchedule schedule(config, 10);
