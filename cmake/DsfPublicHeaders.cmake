@@ -12,7 +12,7 @@ set(DSF_PUBLIC_HEADERS
   dsf/base/token_batch.h
   dsf/base/version.h
   dsf/base/view.h
-  dsf/cells/slices.h
+  dsf/cells/backward_pass.h
   dsf/data/batcher.h
   dsf/data/data_config.h
   dsf/data/dataset.h
@@ -48,11 +48,7 @@ set(DSF_SUPPORTING_HEADERS
   dsf/base/named_buffer.h
   dsf/base/shared_array.h
   dsf/cells/cell.h
-  dsf/cells/own_path.h
-  dsf/cells/state_product.h
-  dsf/cells/step_span.h
-  dsf/kernels/diagonal_scan.h
-  dsf/kernels/fft_convolution.h
+  dsf/kernels/factored_weights.h
   dsf/kernels/gemm.h
   dsf/kernels/low_rank.h
   dsf/kernels/packed_weights.h

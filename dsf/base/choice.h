@@ -46,4 +46,15 @@ std::vector<std::string> choice_names() {
   return {ChoiceNames<Enum>::kNames.begin(), ChoiceNames<Enum>::kNames.end()};
 }
 
+/// Throws ConfigError: `key` = `name` is unknown, and the names that are known.
+[[noreturn]] void refuse_choice(std::string_view key, std::string_view name,
+                                const std::vector<std::string>& known);
+
+/// The value of this name. Throws ConfigError.
+template <Choice Enum>
+Enum parse_choice(std::string_view key, std::string_view name) {
+  if (const std::optional<Enum> chosen = choice_named<Enum>(name)) return *chosen;
+  refuse_choice(key, name, choice_names<Enum>());
+}
+
 }  // namespace dsf

@@ -1,10 +1,7 @@
 #include "dsf/cells/cell.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "dsf/base/error.h"
 #include "dsf/cells/slices.h"
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/rows.h"
@@ -36,19 +33,6 @@ void rotate_gates(ConstMatrixF m, dim_t first_row, MatrixF rotated) {
 }
 
 }  // namespace
-
-CellKind parse_cell_kind(const std::string& name) {
-  if (name == "rnn") return CellKind::rnn;
-  if (name == "gru") return CellKind::gru;
-  if (name == "lstm") return CellKind::lstm;
-  throw ConfigError(fmt::format("model.mixer = \"{}\" is unknown; known: rnn, gru, lstm", name));
-}
-
-GruReset parse_gru_reset(const std::string& name) {
-  if (name == "after") return GruReset::after;
-  if (name == "before") return GruReset::before;
-  throw ConfigError(fmt::format("model.reset = \"{}\" is unknown; known: after, before", name));
-}
 
 void ensure_products(dim_t tasks, CellWork& work) {
   const auto count = static_cast<std::size_t>(tasks);

@@ -15,25 +15,39 @@
 // PyTorch's shapes, gate order and two biases.
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "dsf/base/buffer.h"
+#include "dsf/base/choice.h"
 #include "dsf/base/packed_layout.h"
-#include "dsf/cells/state_product.h"
+#include "dsf/kernels/factored_weights.h"
 #include "dsf/kernels/gemm.h"
 #include "dsf/kernels/packed_weights.h"
 
 namespace dsf {
 
 enum class CellKind { rnn, gru, lstm };
+template <>
+struct ChoiceNames<CellKind> {
+  static constexpr std::array<std::string_view, 3> kNames = {"rnn", "gru", "lstm"};
+};
+
 /// Where the GRU applies its reset gate: to the product U h (PyTorch) or to h before it (the
 /// paper).
 enum class GruReset { after, before };
+template <>
+struct ChoiceNames<GruReset> {
+  static constexpr std::array<std::string_view, 2> kNames = {"after", "before"};
+};
 
-/// Throw ConfigError with the known names.
-CellKind parse_cell_kind(const std::string& name);
-GruReset parse_gru_reset(const std::string& name);
+/// Whether a feedback multiplies by the Jacobian, so that U is packed for it.
+struct JacobianUse {
+  static constexpr dim_t kQuarterOfWidth = -1;
+
+  bool needed = false;
+  /// Of thin factors that take the place of U's blocks: 0 is U itself, kQuarterOfWidth D / 4.
+  dim_t rank = 0;
+};
 
 /// The sizes of a cell, in the letters of the equations.
 struct CellShape {

@@ -35,8 +35,8 @@ class GruResetAfterCell final : public GruCell {
   void recurrent_gradients(const GradientOperands& operands,
                            const CellGradients& gradients) const override;
 
-  PackedWeights forward_;         // U^T [D, 3D]
-  StateProductWeights backward_;  // U [3D, D], or thin factors of U_rz and U_n
+  PackedWeights forward_;     // U^T [D, 3D]
+  FactoredWeights backward_;  // U [3D, D], or thin factors of U_rz and U_n
 };
 
 class GruResetBeforeCell final : public GruCell {
@@ -52,10 +52,10 @@ class GruResetBeforeCell final : public GruCell {
   void recurrent_gradients(const GradientOperands& operands,
                            const CellGradients& gradients) const override;
 
-  PackedWeights forward_rz_;         // U_rz^T [D, 2D]
-  PackedWeights forward_n_;          // U_n^T [D, D]
-  PackedWeights backward_n_;         // U_n [D, D]
-  StateProductWeights backward_rz_;  // U_rz [2D, D]
+  PackedWeights forward_rz_;     // U_rz^T [D, 2D]
+  PackedWeights forward_n_;      // U_n^T [D, D]
+  PackedWeights backward_n_;     // U_n [D, D]
+  FactoredWeights backward_rz_;  // U_rz [2D, D]
 };
 
 }  // namespace dsf

@@ -23,8 +23,8 @@ class SingleProductCell : public Cell {
   /// The rest of a forward step, when rows.recurrent holds U h_{t-1}.
   virtual void forward_gates(const ForwardRows& rows) const = 0;
 
-  PackedWeights recurrent_forward_;         // U^T [D, K D]
-  StateProductWeights recurrent_backward_;  // U [K D, D]
+  PackedWeights recurrent_forward_;     // U^T [D, K D]
+  FactoredWeights recurrent_backward_;  // U [K D, D]
 };
 
 }  // namespace dsf

@@ -6,6 +6,8 @@
 // columns. The cut depends on the shape of the batch alone, so results do not depend on the number
 // of threads.
 
+#include <algorithm>
+
 #include "dsf/base/packed_layout.h"
 #include "dsf/kernels/parallel.h"
 
@@ -48,6 +50,23 @@ template <typename Body>
 void walk_backward(const PackedLayout& layout, dim_t rows_per_slice, Body&& body) {
   for_each_slice(layout.batch(), rows_per_slice, [&](dim_t begin, dim_t end) {
     for (dim_t t = layout.length(begin) - 1; t >= 0; --t) body(slice_at(layout, t, begin, end));
+  });
+}
+
+/// body(part) over parts of `rows`, a cell's ForwardRows, each worth calling a thread that waits for
+/// work; `units` of a row. For the elementwise part of a step in a batch of a single slice, which the
+/// calling thread would otherwise do alone; serial inside a slice's task.
+template <typename Rows, typename Body>
+void for_each_part(const Rows& rows, dim_t units, Body&& body) {
+  constexpr dim_t kLeastUnits = 2048;  // some microseconds
+  const dim_t grain = std::max<dim_t>(1, kLeastUnits / units);
+  parallel_ranges(rows.state.rows, grain, [&](dim_t begin, dim_t end) {
+    const dim_t n = end - begin;
+    body(Rows{.previous = rows.previous.middle_rows(begin, n),
+              .recurrent = rows.recurrent.middle_rows(begin, n),
+              .gates = rows.gates.middle_rows(begin, n),
+              .state = rows.state.middle_rows(begin, n),
+              .operand = nullptr});
   });
 }
 

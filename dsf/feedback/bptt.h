@@ -7,7 +7,7 @@ namespace dsf {
 /// Back-propagation through time:  g_t = e_t + g_{t+1} J_{t+1}   (paper, eq. 11)
 ///
 /// exactly, or, if `rank` is not 0, with matrices of that rank in the place of U's blocks
-/// (dsf/cells/state_product.h).
+/// (dsf/kernels/factored_weights.h).
 class BpttFeedback final : public Feedback {
  public:
   explicit BpttFeedback(dim_t rank = 0) : rank_(rank) {}

@@ -6,12 +6,7 @@
 //   2. local backward  g_t -> gradients of the pre-activations of step t, s_{t-1} held constant
 //   3. GEMMs over all rows for the parameters and the input
 //
-//   BPTT     g_t = e_t + g_{t+1} J_{t+1}   J: the cell's Jacobian ds_{t+1}/ds_t   (paper, eq. 11)
-//   DSF      g_t = e_t + a g_{t+1}         a: S fixed numbers in [0, 1]           (paper, eq. 13)
-//   FT-BPTT  g_t = e_t
-//   gated    g_t = e_t + g_{t+1} D_{t+1}   D: the diagonal part of J
-//
-// and what is built from them; docs/feedback.md has the list, with costs and derivations.
+// Methods differ in 1 alone; docs/feedback.md has the list, with costs and derivations.
 //
 // A feedback says what is carried from step t to step t-1, by calling one verb of the BackwardPass it
 // is handed (dsf/cells/backward_pass.h). A new feedback is a new file beside this one.

@@ -85,12 +85,9 @@ const FeedbackEntry* find_entry(std::string_view name) {
 
 std::span<const FeedbackEntry> feedback_table() { return kTable; }
 
-const std::vector<std::string>& feedback_methods() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const FeedbackEntry& entry : kTable) list.emplace_back(entry.name);
-    return list;
-  }();
+std::vector<std::string> feedback_methods() {
+  std::vector<std::string> names;
+  for (const FeedbackEntry& entry : kTable) names.emplace_back(entry.name);
   return names;
 }
 

@@ -40,7 +40,7 @@ struct FeedbackEntry {
 std::span<const FeedbackEntry> feedback_table();
 
 /// The names of feedback_table().
-const std::vector<std::string>& feedback_methods();
+std::vector<std::string> feedback_methods();
 
 /// "BPTT" for "bptt"; a name that the table does not have stays as it is.
 std::string feedback_title(std::string_view name);

@@ -21,10 +21,9 @@ std::vector<Entry>& entries() {
 }  // namespace
 
 void register_feedback(const std::string& name, FeedbackFactory factory) {
-  const std::vector<std::string>& own = feedback_methods();
   const bool taken =
-      std::any_of(own.begin(), own.end(),
-                  [&name](const std::string& known) { return is_named(name, known); }) ||
+      std::ranges::any_of(feedback_table(),
+                          [&](const auto& own) { return is_named(name, own.name); }) ||
       registered_feedback(name) != nullptr;
   if (taken || name.empty()) {
     throw ConfigError(fmt::format("a feedback cannot be registered as \"{}\": {}", name,

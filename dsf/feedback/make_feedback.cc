@@ -1,6 +1,6 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <array>
 #include <utility>
 
 #include "dsf/base/error.h"
@@ -16,46 +16,20 @@
 #include "dsf/feedback/iterated.h"
 #include "dsf/feedback/low_rank.h"
 #include "dsf/feedback/pairs.h"
-#include "dsf/feedback/random_matrix.h"
 #include "dsf/feedback/stationary.h"
+#include "dsf/kernels/random_matrix.h"
 
 namespace dsf {
 namespace {
-
-enum class DiagonalInit { uniform, linspace, constant };
-
-template <typename T, std::size_t Count>
-using Names = std::array<std::pair<std::string_view, T>, Count>;
-
-constexpr Names<DiagonalInit, 3> kInits = {{{"uniform", DiagonalInit::uniform},
-                                            {"linspace", DiagonalInit::linspace},
-                                            {"constant", DiagonalInit::constant}}};
-constexpr Names<DiagonalForm, 5> kForms = {{{"auto", DiagonalForm::automatic},
-                                            {"fused", DiagonalForm::fused},
-                                            {"serial", DiagonalForm::serial},
-                                            {"blocked", DiagonalForm::blocked},
-                                            {"fft", DiagonalForm::fft}}};
-
-template <typename T, std::size_t Count>
-T look_up(std::string_view key, const std::string& value, const Names<T, Count>& names) {
-  std::string known;
-  for (const auto& [name, meaning] : names) {
-    if (name == value) return meaning;
-    known += known.empty() ? "" : ", ";
-    known += name;
-  }
-  throw ConfigError(fmt::format("{} = \"{}\" is unknown; known: {}", key, value, known));
-}
 
 std::pair<double, double> checked_range(const std::vector<double>& range) {
   // Written so that NaN fails.
   if (range.size() == 2 && range[0] >= 0.0 && range[0] <= range[1] && range[1] <= 1.0) {
     return {range[0], range[1]};
   }
-  std::string given;
-  for (const double value : range) given += fmt::format("{}{}", given.empty() ? "" : ", ", value);
   throw ConfigError(fmt::format(
-      "feedback.range = [{}] must be two numbers [low, high] with 0 <= low <= high <= 1", given));
+      "feedback.range = [{}] must be two numbers [low, high] with 0 <= low <= high <= 1",
+      fmt::join(range, ", ")));
 }
 
 Buffer<float> initial_diagonal(DiagonalInit init, std::pair<double, double> range, dim_t size,
@@ -106,8 +80,8 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
   }
   // All keys are checked whatever the method, so that a wrong one does not wait for its day.
   const FeedbackMethod method = parse_feedback_method(config.method);
-  const DiagonalInit init = look_up("feedback.init", config.init, kInits);
-  const DiagonalForm form = look_up("feedback.scan", config.scan, kForms);
+  const DiagonalInit init = parse_choice<DiagonalInit>("feedback.init", config.init);
+  const DiagonalForm form = parse_choice<DiagonalForm>("feedback.scan", config.scan);
   const std::pair<double, double> range = checked_range(config.range);
   const AdaptiveFeedback::Schedule schedule = fit_schedule(config);
   const Rng rng(seed, purpose);

@@ -51,7 +51,7 @@ struct MixerMemory {
 // CellTape's states, CellWork, and what the feedback keeps.
 MixerMemory recurrent_memory(const ModelConfig& config, const FeedbackConfig& feedback_config,
                              const BatchShape& batch) {
-  const auto cell = make_cell(parse_cell_kind(config.mixer), parse_gru_reset(config.reset),
+  const auto cell = make_cell(parse_choice<CellKind>("model.mixer", config.mixer), parse_choice<GruReset>("model.reset", config.reset),
                               config.hidden, config.hidden);
   const CellShape& shape = cell->shape();
   const dim_t D = shape.hidden;

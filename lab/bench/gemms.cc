@@ -62,8 +62,9 @@ void add_cell(const ModelConfig& config, const CellShape& cell, dim_t steps, dim
 std::vector<GemmJob> step_gemms(const ModelConfig& config, dim_t vocab, dim_t steps, dim_t batch) {
   const dim_t rows = steps * batch;
   const dim_t D = config.hidden;
-  const CellShape cell =
-      make_cell(parse_cell_kind(config.mixer), parse_gru_reset(config.reset), D, D)->shape();
+  const CellShape cell = make_cell(parse_choice<CellKind>("model.mixer", config.mixer),
+                                   parse_choice<GruReset>("model.reset", config.reset), D, D)
+                             ->shape();
   std::vector<GemmJob> jobs;
   add_cell(config, cell, steps, batch, jobs);
   if (config.block == "transformer") {

@@ -77,15 +77,15 @@ TEST_P(GateOrder, IsPyTorchs) {
 }
 
 TEST(CellNames, UnknownOnesAreRefusedWithTheKnown) {
-  EXPECT_EQ(parse_cell_kind("lstm"), CellKind::lstm);
-  EXPECT_EQ(parse_gru_reset("before"), GruReset::before);
+  EXPECT_EQ(parse_choice<CellKind>("model.mixer", "lstm"), CellKind::lstm);
+  EXPECT_EQ(parse_choice<GruReset>("model.reset", "before"), GruReset::before);
   try {
-    parse_cell_kind("qrnn");
+    parse_choice<CellKind>("model.mixer", "qrnn");
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(), "model.mixer = \"qrnn\" is unknown; known: rnn, gru, lstm");
   }
-  EXPECT_THROW(parse_gru_reset(""), ConfigError);
+  EXPECT_THROW(parse_choice<GruReset>("model.reset", ""), ConfigError);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-#include "dsf/cells/state_product.h"
+#include "dsf/kernels/factored_weights.h"
 
 #include "dsf/kernels/rows.h"
 
 namespace dsf {
 
-void StateProductWeights::pack(std::initializer_list<ConstMatrixF> blocks, Precision precision,
-                               dim_t rank) {
+void FactoredWeights::pack(std::initializer_list<ConstMatrixF> blocks, Precision precision,
+                           dim_t rank) {
   precision_ = precision;
   rank_ = rank < blocks.begin()->cols ? rank : 0;
   blocks_.resize(blocks.size());
@@ -14,7 +14,7 @@ void StateProductWeights::pack(std::initializer_list<ConstMatrixF> blocks, Preci
   for (const ConstMatrixF U : blocks) (packed++)->weights.pack(U, Op::none, precision);
 }
 
-void StateProductWeights::pack_factors(std::initializer_list<ConstMatrixF> blocks) {
+void FactoredWeights::pack_factors(std::initializer_list<ConstMatrixF> blocks) {
   const dim_t D = blocks.begin()->cols;
   const MatrixF all = all_right_.reshape(static_cast<dim_t>(blocks.size()) * rank_, D);
   dim_t row = 0;
@@ -29,8 +29,8 @@ void StateProductWeights::pack_factors(std::initializer_list<ConstMatrixF> block
   right_.pack(all, Op::none, precision_);
 }
 
-void StateProductWeights::add_product(std::initializer_list<ConstMatrixF> d,
-                                      ProductScratch& scratch, MatrixF g) const {
+void FactoredWeights::add_product(std::initializer_list<ConstMatrixF> d, ProductScratch& scratch,
+                                  MatrixF g) const {
   const auto multiply = [&](ConstMatrixF left, const PackedWeights& right, Into into, MatrixF to) {
     gemm(scratch.operand(left, precision_), right, into, to);
   };

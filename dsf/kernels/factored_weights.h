@@ -1,6 +1,6 @@
 #pragma once
 
-// g += d U, the product by which gradients change units on their way back through time.
+// g += d U for a matrix U that many products share, as it is or by thin factors of it.
 
 #include <initializer_list>
 #include <vector>
@@ -10,15 +10,6 @@
 #include "dsf/kernels/packed_weights.h"
 
 namespace dsf {
-
-/// Whether a feedback multiplies by the Jacobian, so that U is packed for it.
-struct JacobianUse {
-  static constexpr dim_t kQuarterOfWidth = -1;
-
-  bool needed = false;
-  /// Of thin factors that take the place of U's blocks: 0 is U itself, kQuarterOfWidth D / 4.
-  dim_t rank = 0;
-};
 
 /// Memory of one task's products; a slice of the batch is one task.
 struct ProductScratch {
@@ -31,7 +22,7 @@ struct ProductScratch {
 ///   g += d_1 U_1 + d_2 U_2 + ...    or    g += [d_1 P_1, d_2 P_2, ...] Q,    U_i ~ P_i Q_i
 ///
 /// Q: all Q_i, one below the other.
-class StateProductWeights {
+class FactoredWeights {
  public:
   /// All blocks have D columns. `rank`: 0, or at least D: as they are.
   void pack(std::initializer_list<ConstMatrixF> blocks, Precision precision, dim_t rank);

@@ -1,4 +1,4 @@
-#include "dsf/feedback/random_matrix.h"
+#include "dsf/kernels/random_matrix.h"
 
 #include <Eigen/Core>
 #include <cmath>
