@@ -87,7 +87,9 @@ void set_version(const std::string& text, CLI::App& command) {
 
 int parse_and_run(int argc, char** argv) {
   CLI::App app(
-      "dsf trains recurrent language models on CPUs, without back-propagation through time", "dsf");
+      "dsf trains recurrent language models fast on CPUs: with exact BPTT, and with Diagonal State "
+      "Feedbacks, which do without it",
+      "dsf");
   app.require_subcommand(1);
   add_commands(app);
   set_version(fmt::format("dsf {} (commit {})\n{}, {}, {}", version(), git_commit(), build_type(),
