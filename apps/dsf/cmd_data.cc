@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/json_text.h"
 #include "dsf/data/corpus_report.h"
 #include "lab/report/table.h"
 
@@ -53,6 +54,7 @@ void run_check(const CheckOptions& options) {
   config.corpus = options.corpus;
   config.valid = options.valid;
   config.test = options.test;
+  config.batching = "stream";         // a text of one line can be looked at too
   constexpr std::uint64_t kSeed = 1;  // as `dsf train` has it by default
   const std::vector<SplitReport> splits = describe_corpus(read_corpus(config, kSeed));
   if (!options.json) {
@@ -62,7 +64,7 @@ void run_check(const CheckOptions& options) {
   nlohmann::ordered_json json = {{"corpus", options.corpus},
                                  {"splits", nlohmann::ordered_json::array()}};
   for (const SplitReport& split : splits) json["splits"].push_back(to_json(split));
-  fmt::print("{}\n", json.dump());
+  fmt::print("{}\n", json_text(json));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@
 #include "dsf/base/log.h"
 #include "dsf/data/corpus_files.h"
 #include "dsf/run/run_directory.h"
+#include "dsf/run/run_files.h"
+#include "dsf/run/run_log.h"
 #include "lab/experiment/comparison.h"
 
 namespace dsf {
@@ -65,10 +68,23 @@ std::vector<Assignment> assignments_of(const DemoOptions& options, const std::st
   return assignments;
 }
 
+/// True if a demo was begun there, by its warm-up or its first run, and not all of its runs are done.
+bool was_stopped(const Comparison& demo) {
+  const bool begun =
+      is_our_run(demo.out / demo.methods.front()) || is_our_run(demo.out / "warm-up");
+  const auto is_done = [&demo](const std::string& method) {
+    return is_our_run(demo.out / method) && last_event(RunPaths{demo.out / method}.log()) == "done";
+  };
+  return begun && !std::all_of(demo.methods.begin(), demo.methods.end(), is_done);
+}
+
 void run_demo(const DemoOptions& options) {
   const std::string text = choose_text(options);
-  const Comparison comparison{assignments_of(options, text), {"bptt", "ft", "dsf"}, options.out};
-  check_free_for_new_run(options.out, false);
+  const Comparison comparison{assignments_of(options, text),
+                              {"bptt", "ft", "dsf"},
+                              options.out,
+                              /*warms_up=*/true};
+  if (!was_stopped(comparison)) check_free_for_new_run(options.out, false);
 
   InterruptGuard guard;
   guard.stop_on_broken_pipe();
@@ -86,7 +102,10 @@ void run_demo(const DemoOptions& options) {
     fmt::print("figure: {0}.svg, {0}.png\n", stem.string());
   }
   if (runs.size() < comparison.methods.size() || runs.back().summary.interrupted) {
-    fmt::print("stopped before the three runs were done; what there is: {}\n", options.out);
+    fmt::print(
+        "stopped before the three runs were done; what there is: {}; the same command goes "
+        "on\n",
+        options.out);
     return;
   }
   fmt::print("runs:   {}/{{bptt,ft,dsf}}; look closer with: dsf eval {}/dsf\n", options.out,

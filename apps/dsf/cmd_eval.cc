@@ -9,8 +9,10 @@
 
 #include "apps/dsf/commands.h"
 #include "apps/dsf/common_options.h"
+#include "apps/dsf/json_text.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
+#include "dsf/base/interrupt.h"
 #include "dsf/base/output_file.h"
 #include "dsf/base/utf8.h"
 #include "dsf/data/text_file.h"
@@ -54,7 +56,7 @@ void print_json(const EvalOptions& options, const StoredModel& stored,
                                        {"bits_per_character", report.bits_per_character},
                                        {"bits_per_byte", report.bits_per_byte},
                                        {"unknown_rate", report.unknown_rate}};
-  fmt::print("{}\n", json.dump());
+  fmt::print("{}\n", json_text(json));
 }
 
 void print_text(const EvalOptions& options, const StoredModel& stored,
@@ -100,17 +102,22 @@ std::string csv_field(const Tokenizer& tokenizer, token_t token) {
 LossSum write_tokens(const EvalOptions& options, const StoredModel& stored, const Split& split) {
   constexpr std::size_t kPiece = std::size_t{1} << 16U;
   LossSum sum;
+  const InterruptGuard guard;  // so that no half file stays behind
   write_beside(options.per_token, [&](FileWriter& file) {
     std::string lines = "position,id,token,loss\n";
     dim_t position = 0;
-    sum = evaluate_tokens(split, stored.config, stored.tokenizer->bos(), *stored.model,
-                          [&](token_t token, double loss) {
-                            lines += fmt::format("{},{},{},{:.6f}\n", position++, token,
-                                                 csv_field(*stored.tokenizer, token), loss);
-                            if (lines.size() < kPiece) return;
-                            file.write(lines);
-                            lines.clear();
-                          });
+    sum = evaluate_tokens(
+        split, stored.config, stored.tokenizer->bos(), *stored.model,
+        [&](token_t token, double loss) {
+          if (InterruptGuard::signal_seen() != 0) {
+            throw InterruptedError("stopped: " + options.per_token + " is as it was");
+          }
+          lines += fmt::format("{},{},{},{:.6f}\n", position++, token,
+                               csv_field(*stored.tokenizer, token), loss);
+          if (lines.size() < kPiece) return;
+          file.write(lines);
+          lines.clear();
+        });
     file.write(lines);
   });
   return sum;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <iostream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -180,6 +181,7 @@ void add_generate_command(CLI::App& app) {
                    "of those at least P times as probable as the most probable")
       ->capture_default_str();
   command->add_option("--seed", options->seed, "the same seed gives the same text")
+      ->check(whole_number(0, std::numeric_limits<dim_t>::max()))
       ->capture_default_str();
   command->add_option("--count", options->count, "texts from the same prompt")
       ->check(whole_number(1))

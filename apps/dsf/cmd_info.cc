@@ -9,6 +9,7 @@
 
 #include "apps/dsf/commands.h"
 #include "apps/dsf/config_options.h"
+#include "apps/dsf/json_text.h"
 #include "dsf/base/cpu_info.h"
 #include "dsf/base/error.h"
 #include "dsf/base/max_isa.h"
@@ -88,7 +89,7 @@ void run_info(const InfoOptions& options) {
             : "an estimate for training: the program, the text and a step on the largest batch";
   }
   if (options.json) {
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json_text(json));
     return;
   }
   for (const auto& [key, value] : json.items()) {

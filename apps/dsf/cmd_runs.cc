@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/json_text.h"
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
 #include "lab/experiment/run_record.h"
@@ -51,7 +52,7 @@ void run_runs(const RunsOptions& options) {
   if (options.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const RunRecord& run : runs) all.push_back(json_of(run));
-    fmt::print("{}\n", all.dump());
+    fmt::print("{}\n", json_text(all));
   } else if (runs.empty()) {
     fmt::print("no runs in {}\n", options.directory);
   } else {

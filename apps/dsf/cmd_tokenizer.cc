@@ -43,6 +43,7 @@ void run_train(const TrainOptions& options) {
   check_output_file(options.out, options.force);
   DataConfig data = options.data;
   data.tokenizer = options.tokenizer.kind;
+  data.batching = "stream";           // a text of one line is good enough to learn tokens from
   constexpr std::uint64_t kSeed = 1;  // as `dsf train` has it by default
   const auto tokenizer = build_tokenizer(options.tokenizer, read_corpus(data, kSeed).train);
   tokenizer->save(options.out);
@@ -62,7 +63,13 @@ void run_encode(const UseOptions& options, bool has_text) {
   std::string text = options.text;
   if (!has_text) text.assign(std::istreambuf_iterator<char>(std::cin), {});
   std::vector<token_t> ids;
-  tokenizer->encode(text, ids);
+  // Line by line, because the tokenizer of words would take a line end for a space.
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    tokenizer->encode(rest.substr(0, end), ids);
+    if (end < rest.size()) ids.push_back(tokenizer->eos());
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
   fmt::print("{}\n",
              options.json ? nlohmann::json(ids).dump() : fmt::format("{}", fmt::join(ids, " ")));
 }

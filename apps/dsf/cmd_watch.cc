@@ -20,8 +20,7 @@ struct WatchOptions {
 void run_watch(const WatchOptions& options) {
   const InterruptGuard guard;
   WatchServer server(options.directory, options.port);
-  fmt::print("watching {} at http://127.0.0.1:{}/ (Ctrl-C ends)\n", options.directory,
-             server.port());
+  fmt::print("watching {} at {} (Ctrl-C ends)\n", options.directory, server.address());
   std::fflush(stdout);
   server.serve(InterruptGuard::signal_seen);
 }

@@ -4,16 +4,23 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "apps/dsf/cli_description.h"
 #include "apps/dsf/commands.h"
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
 #include "dsf/base/nearest_name.h"
+#include "dsf/base/option_lists.h"
 #include "dsf/base/version.h"
 #include "dsf/kernels/isa_cap.h"
 
@@ -62,16 +69,18 @@ std::string say_unexpected(const CLI::App& command) {
 /// What CLI11 found wrong, in our words where its own do not tell what would be right.
 std::string say_wrong(const CLI::ParseError& error, const CLI::App& command) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return say_unexpected(command);
-  std::string text = error.what();
-  const std::size_t repeated = text.find(": At Most 1 required");
-  if (repeated != std::string::npos) {
-    return fmt::format("{} is given more than once", text.substr(0, repeated));
-  }
+  const std::string text = error.what();
   constexpr std::string_view kNotConverted = "Could not convert: ";
   if (text.starts_with(kNotConverted)) {
     return fmt::format("{} is not a number that it can take", text.substr(kNotConverted.size()));
   }
   return text;
+}
+
+/// nlohmann's messages begin with the name of their class in brackets.
+std::string behind_bracket(std::string_view text) {
+  const std::size_t close = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
+  return std::string(close == std::string_view::npos ? text : text.substr(close + 2));
 }
 
 std::string full_name(const CLI::App& command) {
@@ -85,19 +94,54 @@ void set_version(const std::string& text, CLI::App& command) {
   for (CLI::App* part : command.get_subcommands({})) set_version(text, *part);
 }
 
+CommandWords words_of(const CLI::App& command) {
+  CommandWords words;
+  const CommandDescription described = describe(command);
+  const std::vector<const CLI::Option*> options = command.get_options();
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const OptionDescription& option = described.options[i];
+    if (!option.positional.empty()) {
+      words.places += 1;
+      words.at_a_place.insert(option.choices.begin(), option.choices.end());
+    } else if (options[i]->get_delimiter() == ',') {
+      words.lists.insert(option.names.begin(), option.names.end());
+    } else if (options[i]->get_items_expected_max() > 0) {
+      words.single.insert(option.names.begin(), option.names.end());
+    }
+  }
+  return words;
+}
+
+/// The words behind the program's name, the values of lists joined by commas.
+std::vector<std::string> with_joined_lists(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) return words;
+  const std::vector<const CLI::App*> named =
+      app.get_subcommands([&](const CLI::App* part) { return part->get_name() == words[0]; });
+  if (named.empty()) return words;
+  const std::vector<std::string> rest =
+      join_lists(std::span(words).subspan(1), words_of(*named.front()));
+  words.resize(1);
+  words.insert(words.end(), rest.begin(), rest.end());
+  return words;
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app(
       "dsf trains recurrent language models fast on CPUs: with exact BPTT, and with Diagonal State "
       "Feedbacks, which do without it",
       "dsf");
   app.require_subcommand(1);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // the last counts
   add_commands(app);
   set_version(fmt::format("dsf {} (commit {})\n{}, {}, {}", version(), git_commit(), build_type(),
                           compiler(), build_features()),
               app);
   check_subcommand(app, argc, argv);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = with_joined_lists(app, argc, argv);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     const bool asked_for = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
     if (asked_for) return app.exit(error);
@@ -111,6 +155,8 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // a file that grows too large is an error of write, with a message
   try {
     apply_isa_cap();
     const int code = parse_and_run(argc, argv);
@@ -126,7 +172,11 @@ int run_program(int argc, char** argv) {
     log_error("out of memory; a smaller model, batch or context needs less");
     return kFailed;
   } catch (const std::filesystem::filesystem_error& error) {
-    log_error(error.what());
+    const std::string& what = error.path1().string();
+    log_error(fmt::format("{}: {}", what.empty() ? "a file" : what, error.code().message()));
+    return kFailed;
+  } catch (const nlohmann::json::exception& error) {
+    log_error(fmt::format("internal error in JSON: {}", behind_bracket(error.what())));
     return kFailed;
   } catch (const std::exception& error) {
     log_error(fmt::format("internal error: {}", error.what()));

@@ -10,6 +10,7 @@
 #include "dsf/base/error.h"
 #include "dsf/data/corpus_files.h"
 #include "dsf/data/synthetic_recall.h"
+#include "dsf/data/text_cut.h"
 #include "dsf/data/text_file.h"
 
 namespace dsf {
@@ -38,6 +39,16 @@ void check_fraction(double fraction, std::string_view key) {
   }
 }
 
+// Where lines mean nothing to training, a text of one line (text8) is cut inside it.
+bool cuts_inside_lines(const DataConfig& config) {
+  return config.tokenizer == "char" || config.tokenizer == "byte" || config.batching != "sentences";
+}
+
+CutAt unit_of(const DataConfig& config) {
+  if (config.tokenizer == "byte") return CutAt::byte;
+  return config.tokenizer == "char" ? CutAt::character : CutAt::word;
+}
+
 // Cuts `fraction` of `whole` bytes, at least one line and never the first, off the end of `text`.
 std::string cut_tail(const DataConfig& config, double fraction, std::size_t whole,
                      std::string_view what, std::string& text) {
@@ -49,10 +60,18 @@ std::string cut_tail(const DataConfig& config, double fraction, std::size_t whol
     line_end = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
   }
   if (line_end >= text.size()) {
-    throw DataError(
-        fmt::format("{}: the text has too few lines to cut a {} text off at a line end; break it "
-                    "into lines, or give a file of its own with --{}",
-                    config.corpus, what, what));
+    const std::size_t cut =
+        cuts_inside_lines(config) ? cut_inside_line(text, wanted, unit_of(config)) : 0;
+    if (cut == 0) {
+      throw DataError(fmt::format(
+          "{}: the text has too few lines to cut a {} text off at a line end; break it into lines, "
+          "name a file of its own in data.{}, or cut inside lines: data.tokenizer = \"char\" or "
+          "\"byte\", or data.batching = \"stream\" or \"blocks\"",
+          config.corpus, what, what));
+    }
+    std::string tail = text.substr(cut);
+    text.resize(cut);
+    return tail;
   }
   std::string tail = text.substr(line_end + 1);
   text.resize(line_end + 1);

@@ -53,6 +53,12 @@ std::string read_gzip(const fs::path& file) {
   return bytes;
 }
 
+/// By its mark, or by the zero byte that every Latin letter has there.
+bool looks_like_utf16(std::string_view text) {
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) return true;
+  return text.size() > 1 && (text[0] == '\0') != (text[1] == '\0');
+}
+
 }  // namespace
 
 std::string read_corpus_file(const fs::path& file) {
@@ -79,9 +85,10 @@ void require_utf8(std::string_view text, const std::string& origin) {
   const auto line =
       1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   const std::string_view what = malformed < nul ? "malformed UTF-8" : "a NUL byte";
-  const std::string_view hint = text.starts_with("\x1f\x8b")
-                                    ? "it looks like gzip data: its name should end in .gz"
-                                    : "expected UTF-8 text; the byte tokenizer reads any bytes";
+  const std::string_view hint =
+      text.starts_with("\x1f\x8b") ? "it looks like gzip data: its name should end in .gz"
+      : looks_like_utf16(text)     ? "it looks like UTF-16: iconv -f UTF-16 -t UTF-8 converts it"
+                                   : "expected UTF-8 text; the byte tokenizer reads any bytes";
   throw DataError(fmt::format("{}: {} at byte {}, line {}; {}", origin, what, at, line, hint));
 }
 

@@ -14,6 +14,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
+#include "dsf/model/tensor_types.h"
 
 namespace dsf {
 namespace {
@@ -214,7 +215,7 @@ const SafetensorsFile::Tensor& SafetensorsFile::find(const std::string& name) co
 
 void SafetensorsFile::require(const std::string& name, const std::vector<dim_t>& shape) const {
   const Tensor& tensor = find(name);
-  if (tensor.dtype != "F32" || tensor.shape != shape) {
+  if (!is_weight_type(tensor.dtype) || tensor.shape != shape) {
     throw CheckpointError(fmt::format("{}: tensor \"{}\" is {} {}, the model needs F32 {}", origin_,
                                       name, tensor.dtype, tensor.shape, shape));
   }
@@ -226,11 +227,12 @@ std::string_view SafetensorsFile::bytes_of(const Tensor& tensor) const {
 
 void SafetensorsFile::copy_to(const std::string& name, std::span<float> out) const {
   const Tensor& tensor = find(name);
-  if (tensor.dtype != "F32" || tensor.end - tensor.begin != out.size_bytes()) {
+  if (!is_weight_type(tensor.dtype) ||
+      tensor.end - tensor.begin != out.size() * dtype_bytes(tensor.dtype)) {
     throw CheckpointError(fmt::format("{}: tensor \"{}\" is {} {}, {} F32 numbers are needed",
                                       origin_, name, tensor.dtype, tensor.shape, out.size()));
   }
-  std::memcpy(out.data(), bytes_of(tensor).data(), out.size_bytes());
+  to_float(tensor.dtype, bytes_of(tensor), out);
 }
 
 }  // namespace dsf

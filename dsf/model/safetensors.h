@@ -61,11 +61,12 @@ class SafetensorsFile {
   const Metadata& metadata() const { return metadata_; }
   bool has(const std::string& name) const { return tensors_.contains(name); }
 
-  /// Throws CheckpointError where `name` is not there as F32 of this shape.
+  /// Throws CheckpointError where `name` is not there with this shape, as F32 or another type
+  /// of numbers (tensor_types.h).
   void require(const std::string& name, const std::vector<dim_t>& shape) const;
   /// The bytes of one of tensors().
   std::string_view bytes_of(const Tensor& tensor) const;
-  /// The values of an F32 tensor of out.size() numbers.
+  /// The values of a tensor of out.size() numbers; those of another type than F32 are converted.
   void copy_to(const std::string& name, std::span<float> out) const;
 
  private:

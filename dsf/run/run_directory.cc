@@ -98,6 +98,12 @@ void check_free_for_new_run(const fs::path& root, bool force) {
 
 void check_is_run(const fs::path& root) {
   if (is_run_directory(root)) return;
+  // A run whose log was deleted can still be evaluated.
+  std::error_code ignored;
+  const RunPaths paths{root};
+  if (fs::is_regular_file(paths.config(), ignored) &&
+      fs::is_directory(paths.checkpoints(), ignored))
+    return;
   if (!fs::exists(root)) {
     throw UsageError(fmt::format("{}: there is no such run directory", root.string()));
   }

@@ -373,7 +373,7 @@ TrainReport Trainer::report(const LossSum& window, const Pace& pace) const {
           .seconds_left = seconds_left(pace)};
 }
 
-// The steps and evaluations still to come. Before the first evaluation its time is guessed from that
+// The steps and evaluations still to come, the one that is due at this step included. Before the first evaluation its time is guessed from that
 // of a forward pass over as many tokens.
 double Trainer::seconds_left(const Pace& pace) const {
   const dim_t steps = schedule_.total_steps() - state_.step;
@@ -384,7 +384,7 @@ double Trainer::seconds_left(const Pace& pace) const {
     evaluation = a_token * static_cast<double>(data_.valid.tokens.size());
   }
   return static_cast<double>(steps) * pace.per_step(pace.seconds) +
-         static_cast<double>(schedule_.evaluations_after(state_.step)) * evaluation;
+         static_cast<double>(schedule_.evaluations_after(state_.step - 1)) * evaluation;
 }
 
 RunSummary Trainer::summary() const {

@@ -13,8 +13,10 @@
 #include "dsf/kernels/parallel.h"
 #include "dsf/train/long_lines.h"
 #include "dsf/train/memory_check.h"
+#include "dsf/train/rate_jump.h"
 #include "dsf/train/shared_state.h"
 #include "dsf/train/trainer.h"
+#include "dsf/train/training_batches.h"
 
 namespace dsf {
 namespace {
@@ -130,6 +132,11 @@ RunSummary run_training(const RunRequest& request, TrainObserver& observer, cons
   require_same(ranks, trainer.identity().data_hash, "the text of " + config.data.corpus);
   if (request.resume) trainer.restore();
   trainer.require_space();
+  if (request.resume && ranks.leads()) {
+    warn_of_rate_jump(
+        read_run_config(request.out), config, trainer.state().step,
+        training_batches(config, data.train, data.tokenizer->bos()).batches_per_epoch());
+  }
   if (ranks.leads()) warn_of_long_lines(data.train, config, "the training text");
 
   // Who asked to stop while the text was read finds every file as it was.

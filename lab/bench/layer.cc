@@ -132,6 +132,8 @@ namespace {
 
 // Rounds: one that fills the memory, three that count at least, seven at most.
 constexpr double kPlannedRuns = 4.0;
+constexpr dim_t kLeastRounds = 3;      // of a shape: the median of fewer is none
+constexpr double kMostOverdue = 1.25;  // of the time allowed, before shapes are left out
 constexpr dim_t kMostRounds = 7;
 // A core reads weights from its caches at about this rate: what few rows wait for, step by step.
 constexpr double kCacheBytesPerSecond = 2e10;
@@ -248,7 +250,8 @@ std::vector<LayerResult> measure_case(const LayerCase& shape,
     results.push_back({shape, "onednn", {}, std::nullopt});
   }
   for (const Contestant& contestant : contestants) contestant();
-  const std::vector<Samples> samples = measure_interleaved(contestants, {kMostRounds, seconds});
+  const std::vector<Samples> samples =
+      measure_interleaved(contestants, {kMostRounds, seconds, kLeastRounds});
   for (std::size_t i = 0; i < results.size(); ++i) results[i].samples = samples[i];
   return results;
 }
@@ -303,6 +306,12 @@ BenchReport bench_layer(const BenchOptions& options) {
                                                       "contestant", "forward ms", "backward ms",
                                                       "best fwd", "best bwd", "over oneDNN"});
   for (const PlannedCase& planned : cases) {
+    // Three rounds of a shape may take longer than planned. Shapes are left out then, not rounds.
+    if (!report.results.empty() && timer.seconds() > kMostOverdue * options.seconds) {
+      log_warning(fmt::format("{} is left out: the time is up (--seconds gives more)",
+                              describe(planned.shape)));
+      continue;
+    }
     // Time that the plan leaves over goes to the cases still to come, by their cost.
     const double left = std::max(0.0, options.seconds - timer.seconds());
     const double share = left * planned.seconds / planned_left;

@@ -64,7 +64,7 @@ std::vector<Samples> measure_interleaved(std::span<const Contestant> contestants
   double longest_round = 0.0;
   for (dim_t round = 0; round < limits.most; ++round) {
     const double begin = timer.seconds();
-    if (round > 0 && begin + longest_round > limits.seconds) break;
+    if (round >= std::max<dim_t>(limits.least, 1) && begin + longest_round > limits.seconds) break;
     for (std::size_t i = 0; i < contestants.size(); ++i) {
       const std::size_t turn = (i + static_cast<std::size_t>(round)) % contestants.size();
       std::this_thread::sleep_for(kPause);

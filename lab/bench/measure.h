@@ -60,10 +60,12 @@ class Samples {
 /// The middle value, or the mean of the two; `values` is not empty.
 double median(std::vector<double> values);
 
-/// At most `most` rounds, and no round that would end after `seconds`; but one in any case.
+/// At most `most` rounds, and no round that would end after `seconds`; but `least` in any case, so
+/// that a single hiccup is no result.
 struct RoundLimits {
   dim_t most = 15;
   double seconds = 30.0;
+  dim_t least = 1;
 };
 
 /// Runs the contestants round by round; each round begins with another one. Contestants have run

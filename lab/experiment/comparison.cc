@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "dsf/base/log.h"
+#include "lab/experiment/run_record.h"
 #include "dsf/train/progress.h"
+#include "dsf/train/run_directory.h"
 
 namespace dsf {
 namespace {
@@ -26,22 +28,65 @@ class EvaluationRecorder final : public ProgressDisplay {
 
 std::string milliseconds(double seconds) { return fmt::format("{:.1f} ms", seconds * 1e3); }
 
+/// What the process does once (pages of memory, code that is generated, a clock that rises) would be
+/// charged to the method that runs first: a few steps that do not count go before it.
+void warm_up(const Comparison& comparison, const StopRequest& stop) {
+  RunRequest request;
+  request.out = comparison.out / "warm-up";
+  request.assignments = comparison.assignments;
+  for (const auto& [key, value] :
+       {std::pair{"train.steps", "20"}, std::pair{"train.log_every", "20"}}) {
+    request.assignments.push_back(parse_assignment(key, value, "the warm-up"));
+  }
+  request.assignments.push_back(
+      parse_assignment("feedback.method", comparison.methods.front(), "the warm-up"));
+  request.force = true;
+  TrainObserver silent;
+  run_training(request, silent, stop);
+  std::filesystem::remove_all(request.out);
+}
+
+/// The evaluations that a run had before this process went on with it.
+std::vector<EvalReport> earlier_evaluations(const std::filesystem::path& root) {
+  std::vector<EvalReport> evaluations;
+  for (const EvalPoint& point : read_run_record(root).evaluations) {
+    EvalReport report;
+    report.step = static_cast<dim_t>(point.step);
+    report.epoch = point.epoch;
+    report.loss = point.loss;
+    report.perplexity = point.perplexity;
+    report.train_loss = point.train_loss;
+    evaluations.push_back(report);
+  }
+  return evaluations;
+}
+
 }  // namespace
 
 std::vector<ComparedRun> run_comparison(const Comparison& comparison, const StopRequest& stop) {
   std::vector<ComparedRun> runs;
+  if (comparison.warms_up) warm_up(comparison, stop);
   for (const std::string& method : comparison.methods) {
     RunRequest request;
     request.out = comparison.out / method;
     request.assignments = comparison.assignments;
     request.assignments.push_back(
         parse_assignment("feedback.method", method, "the method compared"));
+    std::vector<EvalReport> evaluations;
+    request.resume = is_run_directory(request.out);
+    if (request.resume) evaluations = earlier_evaluations(request.out);
     log_info(fmt::format("\n{} -> {}", feedback_title(method), request.out.string()));
     EvaluationRecorder recorder;
     const RunSummary summary = run_training(request, recorder, stop);
     clear_live_line();
     if (summary.interrupted && summary.steps == 0) break;
-    runs.push_back({method, summary, recorder.take()});
+    // A run that goes on takes back what was said of steps that it goes through again.
+    const std::vector<EvalReport> now = recorder.take();
+    if (!now.empty()) {
+      std::erase_if(evaluations, [&](const EvalReport& e) { return e.step >= now.front().step; });
+    }
+    evaluations.insert(evaluations.end(), now.begin(), now.end());
+    runs.push_back({method, summary, std::move(evaluations)});
     if (summary.interrupted) break;
   }
   return runs;

@@ -16,6 +16,8 @@ struct Comparison {
   std::vector<Assignment> assignments;  ///< of all runs
   std::vector<std::string> methods;     ///< feedback.method of each run
   std::filesystem::path out;            ///< run directories are out/<method>
+  bool warms_up =
+      false;  ///< a few steps that do not count, in out/warm-up, go before the first run
 };
 
 /// One method's run.
@@ -25,7 +27,7 @@ struct ComparedRun {
   std::vector<EvalReport> evaluations;
 };
 
-/// Trains one method after the other. Stops early where `stop` asks for it, with the runs that took
+/// Trains one method after the other; runs that are there already go on. Stops early where `stop` asks for it, with the runs that took
 /// a step.
 std::vector<ComparedRun> run_comparison(const Comparison& comparison, const StopRequest& stop);
 

@@ -142,8 +142,6 @@ TEST_F(Commands, NumbersOutOfRangeAreToldWhatWouldBeRight) {
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.err, HasSubstr("whole number from 1 to")) << wrong;
   }
-  EXPECT_THAT(run_dsf({"eval", path("run"), "--threads", "1", "--threads", "2"}).err,
-              HasSubstr("--threads is given more than once"));
 }
 
 TEST_F(Commands, CurrentDirectoryDoesNotMatterToEval) {

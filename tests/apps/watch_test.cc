@@ -44,6 +44,8 @@ class Watch : public ProgramTest {
       const std::size_t at = said.find(kBefore);
       if (said.ends_with('\n') && at != std::string::npos) {
         port_ = std::stoi(said.substr(at + kBefore.size()));
+        const std::size_t slash = said.find('/', at + kBefore.size());
+        prefix_ = said.substr(slash, said.find('/', slash + 1) - slash);
       }
     }
     ASSERT_GT(port_, 0) << slurp(path("log.err"));
@@ -57,7 +59,7 @@ class Watch : public ProgramTest {
   }
 
   HttpAnswer get(const std::string& target, const std::string& headers = "") const {
-    return http(port_, "GET", target, headers);
+    return http(port_, "GET", prefix_ + target, headers);
   }
   json get_json(const std::string& target) const {
     const HttpAnswer answer = get(target);
@@ -66,11 +68,12 @@ class Watch : public ProgramTest {
   }
   HttpAnswer generate(const std::string& body,
                       const std::string& headers = "Content-Type: application/json\r\n") const {
-    return http(port_, "POST", "/api/generate", headers, body);
+    return http(port_, "POST", prefix_ + "/api/generate", headers, body);
   }
 
   int process_ = 0;
   int port_ = 0;
+  std::string prefix_;  // "/" and the token
 };
 
 TEST_F(Watch, TellsRunsPointsAndConfigurations) {
@@ -166,12 +169,53 @@ TEST_F(Watch, AnswersToItsOwnNameOnly) {
   EXPECT_EQ(get("/", "Host: localhost:" + port + "\r\n").status, 200);
   for (const std::string& host :
        {std::string("evil.example"), "evil.example:" + port, "127.0.0.1.evil.example:" + port,
-        std::string("127.0.0.1:1"), "localhost:" + port + "\r\nHost: evil.example"}) {
+        std::string("127.0.0.1:"), std::string("127.0.0.1:80x"),
+        "localhost:" + port + "\r\nHost: evil.example"}) {
     EXPECT_EQ(get("/api/runs", "Host: " + host + "\r\n").status, 403) << host;
   }
   EXPECT_EQ(get("/api/runs", "Origin: http://evil.example\r\n").status, 403);
   EXPECT_EQ(get("/api/runs", "Origin: null\r\n").status, 403);
   EXPECT_EQ(get("/api/runs", "Origin: http://127.0.0.1:" + port + "\r\n").status, 200);
+}
+
+TEST_F(Watch, TellsNothingWithoutTheToken) {
+  ASSERT_GE(prefix_.size(), 33U);
+  std::string wrong = prefix_;
+  wrong.back() = wrong.back() == 'a' ? 'b' : 'a';
+  for (const std::string& before : {std::string(), std::string("/"), wrong, prefix_.substr(0, 20),
+                                    std::string("/.."), "/x" + prefix_}) {
+    for (const char* target :
+         {"/", "/watch.js", "/api/runs", "/api/configs", "/api/points?run=one"}) {
+      const HttpAnswer answer = http(port_, "GET", before + target);
+      EXPECT_EQ(answer.status, 403) << before << target;
+      EXPECT_THAT(answer.body, Not(HasSubstr("one"))) << before << target;
+      EXPECT_THAT(answer.body, Not(HasSubstr(prefix_.substr(1)))) << before << target;
+    }
+    EXPECT_EQ(http(port_, "POST", before + "/api/generate", "Content-Type: application/json\r\n",
+                   R"({"run":"one"})")
+                  .status,
+              403);
+  }
+  EXPECT_EQ(http(port_, "GET", "/api/runs?token=" + prefix_.substr(1)).status, 403);
+}
+
+TEST_F(Watch, AnswersThroughATunnelAndOnPort80) {
+  EXPECT_EQ(get("/api/runs", "Host: localhost:9999\r\nOrigin: http://localhost:9999\r\n").status,
+            200);
+  EXPECT_EQ(get("/api/runs", "Host: 127.0.0.1\r\n").status, 200);
+  EXPECT_EQ(get("/api/runs", "Host: localhost:9999\r\nOrigin: http://localhost:1\r\n").status, 403);
+}
+
+TEST_F(Watch, AnswersWhileSlowConnectionsAreOpen) {
+  std::vector<std::thread> slow;
+  for (int i = 0; i < 50; ++i) {
+    slow.emplace_back([this] { send_raw(port_, "GET / HT", 4.0); });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(get("/api/runs").status, 200);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  for (std::thread& each : slow) each.join();
 }
 
 TEST_F(Watch, ServesAPageThatMayLoadNothingFromElsewhere) {
@@ -183,7 +227,7 @@ TEST_F(Watch, ServesAPageThatMayLoadNothingFromElsewhere) {
     EXPECT_EQ(get(file).status, 200) << file;
   }
   EXPECT_EQ(get("/watchXjs").status, 404);
-  EXPECT_EQ(http(port_, "DELETE", "/").status, 404);
+  EXPECT_EQ(http(port_, "DELETE", prefix_ + "/").status, 404);
 }
 
 TEST_F(Watch, SurvivesWhatIsNoHttp) {

@@ -107,7 +107,7 @@ TEST(Progress, NumbersAreReadable) {
 TEST(Progress, LineTellsStepLossPaceAndTimeLeft) {
   TrainReport report = train_report(100, 2.0);
   report.total_steps = 300;
-  report.step_seconds = 0.5;
+  report.seconds_left = 100.0;
   report.tokens_per_second = 12345.0;
   const std::string line = progress_line(report);
   EXPECT_THAT(line, HasSubstr("step 100/300"));

@@ -9,7 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "apps/dsf/watch/access.h"
 #include "apps/dsf/watch/assets.h"
+#include "apps/dsf/watch/growing_pool.h"
 #include "apps/dsf/watch/run_board.h"
 #include "apps/dsf/watch/text_maker.h"
 #include "dsf/base/error.h"
@@ -23,7 +25,7 @@ using nlohmann::ordered_json;
 
 constexpr const char* kAddress = "127.0.0.1";
 constexpr const char* kJson = "application/json";
-constexpr std::size_t kThreads = 16;  // a browser opens up to six connections a page
+constexpr std::size_t kMostThreads = 256;  // one for each connection, also for slow ones
 constexpr std::size_t kLargestBody = 64 * 1024;
 constexpr std::chrono::seconds kPatience(5);  // with a client that sends or reads nothing
 constexpr int kBadRequest = 400;
@@ -107,19 +109,21 @@ struct WatchServer::Parts {
   TextMaker maker;
   httplib::Server server;
   int port = 0;
+  std::string token = make_token();
   std::function<int()> stop;
 
   void set_limits();
   void set_guards();
+  /// Where the page has `path`: behind the token.
+  std::string at(const std::string& path) const { return "/" + token + path; }
   void add_page();
   void add_api();
   void generate(const Request& request, Response& response);
-  bool is_ours(const std::string& host) const;
   httplib::Server::HandlerResponse check(const Request& request, Response& response) const;
 };
 
 void WatchServer::Parts::set_limits() {
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };  // the server owns it
+  server.new_task_queue = [] { return new GrowingPool(kMostThreads); };  // the server owns it
   server.set_payload_max_length(kLargestBody);
   server.set_read_timeout(kPatience);
   server.set_write_timeout(kPatience);
@@ -128,21 +132,16 @@ void WatchServer::Parts::set_limits() {
   server.set_default_headers(kHeaders);
 }
 
-bool WatchServer::Parts::is_ours(const std::string& host) const {
-  return host == fmt::format("{}:{}", kAddress, port) || host == fmt::format("localhost:{}", port);
-}
-
 httplib::Server::HandlerResponse WatchServer::Parts::check(const Request& request,
                                                            Response& response) const {
   const std::string host = request.get_header_value("Host");
   const std::string origin = request.get_header_value("Origin");
-  constexpr std::string_view kScheme = "http://";
-  const bool from_here =
-      origin.empty() || (origin.starts_with(kScheme) && is_ours(origin.substr(kScheme.size())));
-  if (request.get_header_value_count("Host") == 1 && is_ours(host) && from_here) {
+  const bool named = request.get_header_value_count("Host") == 1 && is_this_machine(host);
+  const bool from_here = origin.empty() || origin == "http://" + host;
+  if (named && from_here && has_token(request.path, token)) {
     return httplib::Server::HandlerResponse::Unhandled;
   }
-  refuse(kForbidden, fmt::format("this server answers to http://{}:{}/ only", kAddress, port),
+  refuse(kForbidden, "this server answers to the address that dsf watch has printed only",
          response);
   return httplib::Server::HandlerResponse::Handled;
 }
@@ -171,9 +170,9 @@ void WatchServer::Parts::add_page() {
       response.set_content(asset.contents.data(), asset.contents.size(), type_of(asset.name));
     };
     if (asset.name == "index.html") {
-      server.Get("/", serve);
+      server.Get(at("/"), serve);
     } else {
-      std::string pattern = fmt::format("/{}", asset.name);
+      std::string pattern = at(fmt::format("/{}", asset.name));
       pattern.replace(pattern.find('.'), 1, "\\.");  // it is a regular expression
       server.Get(pattern, serve);
     }
@@ -181,16 +180,16 @@ void WatchServer::Parts::add_page() {
 }
 
 void WatchServer::Parts::add_api() {
-  server.Get("/api/runs",
+  server.Get(at("/api/runs"),
              [this](const Request&, Response& response) { answer(board.runs(), response); });
-  server.Get("/api/configs",
+  server.Get(at("/api/configs"),
              [this](const Request&, Response& response) { answer(board.configs(), response); });
-  server.Get("/api/points", [this](const Request& request, Response& response) {
+  server.Get(at("/api/points"), [this](const Request& request, Response& response) {
     const PointsKnown known{count_in(request, "generation"), count_in(request, "training"),
                             count_in(request, "evaluations")};
     answer(board.points(request.get_param_value("run"), known), response);
   });
-  server.Post("/api/generate",
+  server.Post(at("/api/generate"),
               [this](const Request& request, Response& response) { generate(request, response); });
 }
 
@@ -235,6 +234,10 @@ WatchServer::WatchServer(const std::filesystem::path& directory, int port)
 WatchServer::~WatchServer() = default;
 
 int WatchServer::port() const { return parts_->port; }
+
+std::string WatchServer::address() const {
+  return fmt::format("http://{}:{}/{}/", kAddress, parts_->port, parts_->token);
+}
 
 void WatchServer::serve(const std::function<int()>& stop) {
   constexpr std::chrono::milliseconds kPause(100);

@@ -2,6 +2,8 @@
 
 // The server behind `dsf watch`: one page and its JSON, to this machine only.
 //
+// Every path has the token of the address in front, which is drawn anew for each server:
+//
 //   GET  /                                          the page; its files beside it
 //   GET  /api/runs                                  RunBoard::runs
 //   GET  /api/points?run=&generation=&training=&evaluations=   RunBoard::points
@@ -9,13 +11,15 @@
 //   POST /api/generate                              a TextRequest; answered by lines of JSON,
 //                                                   {"text"}..., then {"done"} or {"error"}
 //
-// It listens on 127.0.0.1. A request must name that address (or localhost) as its Host, so that no
-// name on the web can be made to point here, and may not come from a page of another origin.
+// It listens on 127.0.0.1, where every user of the machine can ask: without the token nothing is
+// told (403). A request must name this machine (127.0.0.1, localhost, any port) as its Host, so that
+// no name on the web can be made to point here, and may not come from a page of another origin.
 
 #include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace dsf {
 
@@ -29,6 +33,8 @@ class WatchServer {
   WatchServer& operator=(const WatchServer&) = delete;
 
   int port() const;
+  /// With the token: "http://127.0.0.1:8420/0123.../".
+  std::string address() const;
 
   /// Serves until `stop`, asked ten times a second, gives something else than 0.
   void serve(const std::function<int()>& stop);

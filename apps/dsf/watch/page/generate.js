@@ -49,7 +49,7 @@ async function* linesOf(body) {
 
 async function generate() {
   const text = byId('g-text');
-  const response = await fetch('/api/generate', {
+  const response = await fetch('api/generate', {
     method: 'POST',
     headers: {'Content-Type': 'application/json'},
     body: JSON.stringify(wanted()),

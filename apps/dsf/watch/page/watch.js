@@ -63,7 +63,7 @@ async function catchUp(run) {
       training: run.training.step.length,
       evaluations: run.evaluations.step.length,
     });
-    const news = await fetchJson(`/api/points?${known}`);
+    const news = await fetchJson(`api/points?${known}`);
     if (news.generation !== run.generation) Object.assign(run, noPoints(), {generation: news.generation});
     append(news.training, run.training);
     append(news.evaluations, run.evaluations);
@@ -173,13 +173,13 @@ function show() {
 let configsOf = '';  // runs and generations whose configurations are shown
 
 async function update() {
-  const {directory, runs: list} = await fetchJson('/api/runs');
+  const {directory, runs: list} = await fetchJson('api/runs');
   byId('directory').textContent = directory;
   takeOver(list);
   for (const run of runs.values()) await catchUp(run);
   const signature = JSON.stringify(list.map((info) => [info.name, info.generation]));
   if (signature !== configsOf) {
-    const {keys, runs: values} = await fetchJson('/api/configs');
+    const {keys, runs: values} = await fetchJson('api/configs');
     for (const run of runs.values()) run.config = keys.map((key, i) => [key, values[run.info.name]?.[i] ?? '']);
     configsOf = signature;
   }
