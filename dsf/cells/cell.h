@@ -45,6 +45,7 @@ struct JacobianUse {
   static constexpr dim_t kQuarterOfWidth = -1;
 
   bool needed = false;
+  bool trial = false;  ///< BackwardPass::trial_walk is called, which keeps d of all rows
   /// Of thin factors that take the place of U's blocks: 0 is U itself, kQuarterOfWidth D / 4.
   dim_t rank = 0;
 };

@@ -27,7 +27,7 @@ constexpr auto kTable = std::to_array<FeedbackEntry>({
     {"iterated:K", FeedbackKind::iterated, "iterated", "iterated:1",
      "the gates' diagonal, corrected K times by products over all steps at once"},
     {"adaptive", FeedbackKind::adaptive, "adaptive", "adaptive",
-     "DSF whose diagonal is fitted to the Jacobian again and again"},
+     "DSF whose diagonal is fitted to the Jacobian"},
     {"pairs", FeedbackKind::pairs, "pairs", "pairs", "a complex diagonal, as in S4D"},
     {"lowrank:K", FeedbackKind::lowrank, "lowrank", "lowrank:8",
      "a diagonal and a fixed matrix of rank K"},

@@ -19,7 +19,7 @@ class IteratedFeedback final : public Feedback {
   explicit IteratedFeedback(dim_t corrections) : corrections_(corrections) {}
 
   void run(BackwardPass& pass) override;
-  JacobianUse jacobian_use() const override { return {.needed = true}; }
+  JacobianUse jacobian_use() const override { return {.needed = true, .trial = true}; }
   /// The guess, and what it sends off the diagonal.
   dim_t workspace_numbers(const GradientShape& g) const override { return 2 * g.size(); }
 

@@ -82,7 +82,8 @@ std::unique_ptr<RecurrentLayer> make_recurrent_layer(ParameterTable& table,
                                                      const std::string& reset, dim_t input,
                                                      dim_t hidden, const FeedbackConfig& feedback,
                                                      std::uint64_t seed) {
-  auto built = make_cell(parse_choice<CellKind>("model.mixer", cell), parse_choice<GruReset>("model.reset", reset), input, hidden);
+  auto built = make_cell(parse_choice<CellKind>("model.mixer", cell),
+                         parse_choice<GruReset>("model.reset", reset), input, hidden);
   auto carried = make_feedback(feedback, built->shape().state, seed, prefix + "feedback.diagonal");
   return std::make_unique<RecurrentLayer>(table, prefix, std::move(built), std::move(carried));
 }

@@ -51,8 +51,9 @@ struct MixerMemory {
 // CellTape's states, CellWork, and what the feedback keeps.
 MixerMemory recurrent_memory(const ModelConfig& config, const FeedbackConfig& feedback_config,
                              const BatchShape& batch) {
-  const auto cell = make_cell(parse_choice<CellKind>("model.mixer", config.mixer), parse_choice<GruReset>("model.reset", config.reset),
-                              config.hidden, config.hidden);
+  const auto cell =
+      make_cell(parse_choice<CellKind>("model.mixer", config.mixer),
+                parse_choice<GruReset>("model.reset", config.reset), config.hidden, config.hidden);
   const CellShape& shape = cell->shape();
   const dim_t D = shape.hidden;
   const dim_t S = shape.state;
@@ -61,6 +62,7 @@ MixerMemory recurrent_memory(const ModelConfig& config, const FeedbackConfig& fe
   const JacobianUse use = feedback->jacobian_use();
   RowBytes work = {shape.tape, D + shape.tape + D};
   if (!batch.uniform) work.f32 += S;  // gathered
+  if (use.trial) work.f32 += shape.tape;
   return {.kept = {S, 0},
           .work = work,
           .numbers = feedback->workspace_numbers({batch.rows, S, batch.steps, batch.batch}),

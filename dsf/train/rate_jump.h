@@ -1,6 +1,6 @@
 #pragma once
 
-#include "dsf/train/run_config.h"
+#include "dsf/run/run_config.h"
 
 namespace dsf {
 

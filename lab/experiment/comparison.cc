@@ -1,14 +1,14 @@
 #include "lab/experiment/comparison.h"
-#include "dsf/feedback/feedback_method.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "dsf/base/log.h"
-#include "lab/experiment/run_record.h"
+#include "dsf/feedback/feedback_method.h"
+#include "dsf/run/run_directory.h"
 #include "dsf/train/progress.h"
-#include "dsf/train/run_directory.h"
+#include "lab/experiment/run_record.h"
 
 namespace dsf {
 namespace {

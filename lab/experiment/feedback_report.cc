@@ -1,5 +1,4 @@
 #include "lab/experiment/feedback_report.h"
-#include "dsf/feedback/feedback_method.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +10,7 @@
 #include "dsf/base/hash.h"
 #include "dsf/base/log.h"
 #include "dsf/base/loss_units.h"
+#include "dsf/feedback/feedback_method.h"
 #include "dsf/run/run_directory.h"
 #include "dsf/use/evaluation.h"
 #include "dsf/use/stored_model.h"

@@ -1,10 +1,10 @@
 #include "lab/experiment/gradient_course.h"
-#include "dsf/feedback/feedback_method.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
+#include "dsf/feedback/feedback_method.h"
 #include "dsf/train/training_batches.h"
 #include "dsf/train/training_schedule.h"
 #include "dsf/train/training_step.h"

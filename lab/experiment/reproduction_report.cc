@@ -1,5 +1,4 @@
 #include "lab/experiment/reproduction_report.h"
-#include "dsf/feedback/feedback_method.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "dsf/feedback/feedback_method.h"
 #include "dsf/train/progress.h"
 
 namespace dsf {

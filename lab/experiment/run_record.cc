@@ -1,5 +1,4 @@
 #include "lab/experiment/run_record.h"
-#include "dsf/feedback/feedback_method.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
+#include "dsf/feedback/feedback_method.h"
 #include "dsf/run/run_directory.h"
 #include "dsf/train/progress.h"
 #include "dsf/train/training_run.h"

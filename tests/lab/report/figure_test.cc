@@ -32,7 +32,8 @@ TEST(Figure, IsDrawnAsSvgAndPngWithItsScript) {
 }
 
 TEST(Figure, DrawsEveryFeedbackInAStyleOfItsOwn) {
-  for (const std::string& method : feedback_examples()) EXPECT_TRUE(has_own_style(method)) << method;
+  for (const std::string& method : feedback_examples())
+    EXPECT_TRUE(has_own_style(method)) << method;
 }
 
 TEST(Figure, OfASweepLabelsTheSizesOfTheSweep) {
