@@ -83,3 +83,8 @@ add_test(NAME install_and_find_package
     -D "VERSION=${PROJECT_VERSION}"
     -P "${PROJECT_SOURCE_DIR}/tests/install/install_and_find_package.cmake")
 set_tests_properties(install_and_find_package PROPERTIES LABELS "install" TIMEOUT 600)
+
+add_test(NAME first_messages
+  COMMAND "${PROJECT_SOURCE_DIR}/tests/install/first_messages_test.sh"
+    "${PROJECT_SOURCE_DIR}" "${CMAKE_COMMAND}")
+set_tests_properties(first_messages PROPERTIES LABELS "install" TIMEOUT 120)
