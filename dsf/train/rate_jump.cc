@@ -10,7 +10,7 @@ namespace dsf {
 void warn_of_rate_jump(const RunConfig& before, const RunConfig& now, dim_t step,
                        dim_t steps_per_epoch) {
   constexpr double kFar = 1.5;
-  if (step == 0 || now.train.schedule.kind != "cosine") return;
+  if (step == 0 || now.train.schedule.kind != ScheduleKind::cosine) return;
   const TrainingSchedule old_schedule(before.train, steps_per_epoch);
   const TrainingSchedule schedule(now.train, steps_per_epoch);
   if (old_schedule.total_steps() == schedule.total_steps()) return;
