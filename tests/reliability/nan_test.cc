@@ -73,7 +73,7 @@ class NanInjector : public TrainObserver {
     for (const ParameterInfo& parameter : update.model.table().entries()) {
       if (parameter.name != place_.name) continue;
       if (place_.kind == "gradient") return values_of(parameter, update.model.gradients());
-      if (place_.kind == "weight") return values_of(parameter, update.model.weights());
+      if (place_.kind == "weight") return values_of(parameter, update.model.mutable_weights());
       if (place_.kind == "m") return values_of(parameter, update.state.adam.m.span());
       if (place_.kind == "v") return values_of(parameter, update.state.adam.v.span());
     }
