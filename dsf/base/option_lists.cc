@@ -29,11 +29,10 @@ std::vector<std::string> join_lists(std::span<const std::string> words,
     const bool is_list = command.lists.contains(name);
     if (!is_list && !is_option(word)) ++placed;
     if (!is_list && (has_value || !command.single.contains(name))) continue;
-    if (!has_value && i + 1 < words.size()) joined.push_back(words[++i]);
-    if (!has_value && is_list && is_option(joined.back())) {  // its value is missing
-      joined.pop_back();
-      --i;
-      continue;
+    if (!has_value) {
+      const bool is_there = i + 1 < words.size() && !(is_list && is_option(words[i + 1]));
+      if (!is_there) continue;
+      joined.push_back(words[++i]);
     }
     while (is_list && i + 1 < words.size() && is_value(words[i + 1])) {
       joined.back() += "," + words[++i];
