@@ -15,8 +15,10 @@ std::string in_quotes(const std::string& text) {
   return result + "'";
 }
 
-/// "iterated:K" wants a number: what can be completed is "iterated:".
+/// "iterated:K" wants a number: what can be completed is "iterated:", and of "bptt:rank[:K]" all
+/// but the number.
 std::string completable(const std::string& choice) {
+  if (choice.ends_with("[:K]")) return choice.substr(0, choice.size() - 4);
   return choice.ends_with(":K") ? choice.substr(0, choice.size() - 1) : choice;
 }
 

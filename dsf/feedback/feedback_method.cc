@@ -114,13 +114,19 @@ FeedbackMethod parse_feedback_method(std::string_view name) {
   if (const FeedbackEntry* entry = find_entry(name)) {
     return {entry->kind, number_after(stem_of(entry->name), name)};
   }
-  for (const auto& [removed, nearest] : kRemoved) {
-    if (!is_named(name, removed)) continue;
+  if (const auto nearest = successor_of_removed(name)) {
     throw ConfigError(fmt::format(
-        "feedback.method = \"{}\" is not there any more; the nearest that is: {}", name, nearest));
+        "feedback.method = \"{}\" is not there any more; the nearest that is: {}", name, *nearest));
   }
   throw ConfigError(fmt::format("feedback.method = \"{}\" is unknown; known: {}", name,
                                 fmt::join(feedback_methods(), ", ")));
+}
+
+std::optional<std::string_view> successor_of_removed(std::string_view name) {
+  for (const auto& [removed, nearest] : kRemoved) {
+    if (is_named(name, removed)) return nearest;
+  }
+  return std::nullopt;
 }
 
 bool learns_from_batches(std::string_view name) {

@@ -57,6 +57,9 @@ struct FeedbackMethod {
 /// ConfigError with the known names, or with the nearest one if the method was there once.
 FeedbackMethod parse_feedback_method(std::string_view name);
 
+/// The nearest method of today if `name` was one once; otherwise nothing.
+std::optional<std::string_view> successor_of_removed(std::string_view name);
+
 /// True if some batches go back exactly, for the feedback to learn from them. One that is
 /// registered is taken not to. Throws ConfigError on an unknown name.
 bool learns_from_batches(std::string_view name);

@@ -109,6 +109,14 @@ FieldValue get(const Field& field, const RunConfig& config) {
 
 void set(const Field& field, const FieldValue& given, std::string_view origin, RunConfig& config) {
   const auto refuse = [&] {
+    const auto* name = std::get_if<std::string>(&given);
+    if (name != nullptr && field.name() == "feedback.method") {
+      if (const auto nearest = successor_of_removed(*name)) {
+        throw ConfigError(fmt::format(
+            "{}: feedback.method = \"{}\" is not there any more; the nearest that is: {}", origin,
+            *name, *nearest));
+      }
+    }
     throw ConfigError(fmt::format("{}: {} = {}: must be {}", origin, field.name(), to_toml(given),
                                   describe_allowed(field)));
   };
