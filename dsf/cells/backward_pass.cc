@@ -44,7 +44,8 @@ BackwardPass::BackwardPass(const Cell& cell, const PackedLayout& layout, ConstMa
 }
 
 BackwardPass::Rows BackwardPass::rows_at(dim_t begin, dim_t count) const {
-  const MatrixF gates = tape_.work->gates.view().middle_rows(begin, count);
+  const MatrixF gates =
+      tape_.work->gates.view().middle_rows(begin, count).middle_cols(0, cell_.shape().tape);
   return {.g = g_.middle_rows(begin, count),
           .previous = previous_.middle_rows(begin, count),
           .state = tape_.states.view().middle_rows(layout_.batch() + begin, count),

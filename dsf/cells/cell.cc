@@ -64,7 +64,7 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, Ce
   const dim_t KD = shape_.gate_columns();
   CellWork& work = *tape.work;
   const MatrixF states = tape.states.reshape(B + N, shape_.state);
-  const MatrixF gates = work.gates.reshape(N, shape_.tape);
+  const MatrixF gates = work.gates.reshape(N, shape_.tape_stride()).middle_cols(0, shape_.tape);
   const MatrixF recurrent = work.recurrent.reshape(B, KD);
   ensure_products(slice_count(layout), work);
 
@@ -99,7 +99,7 @@ void Cell::rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& t
   const dim_t KD = shape_.gate_columns();
   const dim_t chunk_rows = kRows * ceil_div(N, kRows * kMostChunks);
   const dim_t chunks = task_count(N, chunk_rows);
-  const MatrixF gates = work.gates.reshape(N, shape_.tape);
+  const MatrixF gates = work.gates.reshape(N, shape_.tape_stride()).middle_cols(0, shape_.tape);
   const MatrixF recurrent = work.recurrent.reshape(chunks * kRows, KD);
   const MatrixF rebuilt = work.rebuilt.reshape(chunks * kRows, shape_.state);
   const ConstMatrixF previous = previous_states(layout, tape);
@@ -128,10 +128,11 @@ ConstMatrixF Cell::previous_states(const PackedLayout& layout, const CellTape& t
 void Cell::parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellTape& tape,
                                MatrixF dx, const CellGradients& gradients) const {
   CellWork& work = *tape.work;
+  const ConstMatrixF tape_columns = work.gates.view().middle_cols(0, shape_.tape);
   work.column_sums.resize(shape_.tape);
-  column_sums(work.gates, work.partial_sums, work.column_sums.data());
+  column_sums(tape_columns, work.partial_sums, work.column_sums.data());
   const float* sums = work.column_sums.data();
-  const OperandView d = work.d_operand(work.gates, precision_);
+  const OperandView d = work.d_operand(tape_columns, precision_);
   const OperandView x_operand = work.x_operand(x, precision_);
 
   // dW = d^T X and db_ih, from the tape's order of gates to PyTorch's.

@@ -63,6 +63,8 @@ struct CellShape {
   dim_t first_gate = 0;
 
   dim_t gate_columns() const { return gates * hidden; }
+  /// A cache line more than C: rows whose places differ by a power of two share the cache's sets.
+  dim_t tape_stride() const { return tape + 16; }
 };
 
 /// Values of the parameters; they must stay in place until the next prepare().
@@ -84,7 +86,7 @@ struct CellGradients {
 /// Memory of a pass through one layer, reused from step to step: everything grows to the largest
 /// batch and stays.
 struct CellWork {
-  Matrix gates;  ///< [N, C], the tape: W x, then the gates, then d
+  Matrix gates;  ///< [N, C] in rows of tape_stride(): W x, then the gates, then d
 
   Matrix recurrent;                      ///< [., K D]: U h of the rows that a task works on
   Matrix rebuilt;                        ///< [., S]: their states, if the gates are rebuilt

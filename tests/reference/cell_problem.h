@@ -78,8 +78,10 @@ class FastCell {
     BackwardPass pass(*cell_, problem_.layout, x_.view(), tape_, result.g.view(),
                       result.initial.view());
     way(pass);
-    const std::span<const float> d = tape_.work->gates.span();
-    result.d.assign(d.begin(), d.end());
+    const ConstMatrixF d = tape_.work->gates;  // its rows have room behind the tape's columns
+    for (dim_t i = 0; i < d.rows; ++i) {
+      result.d.insert(result.d.end(), d.row(i), d.row(i) + cell_->shape().tape);
+    }
     return result;
   }
 
