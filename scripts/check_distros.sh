@@ -47,7 +47,7 @@ versions() {
     ${CXX:-g++} --version | sed -n "1s/.* \([0-9][0-9.]*\).*/compiler \1/p"
     cmake --version | sed -n "1s/.* version /CMake /p"
     for package in libdnnl-dev libhwy-dev libcpp-httplib-dev libsentencepiece-dev; do
-      dpkg-query -W -f "\${Package} \${Version}\n" "$package" | sed "s/^lib//; s/-dev//; s/[-+].*//"
+      dpkg-query -W -f "\${Package} \${Version}\n" "$package" | sed "s/^lib//; s/-dev / /; s/[-+~][^ ]*\$//"
     done' 2>/dev/null | paste -sd ',' | sed 's/,/, /g'
 }
 

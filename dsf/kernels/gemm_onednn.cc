@@ -56,25 +56,23 @@ class SignalsWait {
   sigset_t before_;
 };
 
-dnnl_cpu_isa_t isa_of(Isa limit) {
-  switch (limit) {
-    case Isa::avx2:
-      return dnnl_cpu_isa_avx2;
-    case Isa::avx512:
-      return dnnl_cpu_isa_avx512_core;
-    case Isa::avx512_bf16:
-      return dnnl_cpu_isa_avx512_core_bf16;
-    case Isa::amx:
-      break;
-  }
-  return dnnl_cpu_isa_all;
-}
-
 }  // namespace
 
 void limit_to(Isa isa) {
   // Without effect, and without harm, if a host program has made oneDNN choose already.
-  (void)dnnl_set_max_cpu_isa(isa_of(isa));
+  switch (isa) {
+    case Isa::avx2:
+      (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+      return;
+    case Isa::avx512:
+      (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core);
+      return;
+    case Isa::avx512_bf16:
+      (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
+      return;
+    case Isa::amx:
+      return;  // no limit; its name differs between oneDNN 2 and 3
+  }
 }
 
 void sgemm(Op op_a, ConstMatrixF a, Op op_b, ConstMatrixF b, Into into, MatrixF c) {
