@@ -4,13 +4,14 @@
 
 namespace dsf {
 
-void GrowingPool::enqueue(std::function<void()> task) {
+GrowingPool::Enqueued GrowingPool::enqueue(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   tasks_.push_back(std::move(task));
   if (tasks_.size() > idle_ && threads_.size() < most_) {
     threads_.emplace_back([this] { work(); });
   }
   news_.notify_one();
+  return static_cast<Enqueued>(true);
 }
 
 void GrowingPool::shutdown() {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace dsf {
@@ -22,7 +23,9 @@ class GrowingPool final : public httplib::TaskQueue {
   GrowingPool(const GrowingPool&) = delete;
   GrowingPool& operator=(const GrowingPool&) = delete;
 
-  void enqueue(std::function<void()> task) override;
+  /// What it returns differs between versions of cpp-httplib: nothing, or whether the task was taken.
+  using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
+  Enqueued enqueue(std::function<void()> task) override;
   /// Waits for the tasks that were begun and those that wait.
   void shutdown() override;
 
