@@ -4,26 +4,9 @@
 
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/gemm.h"
-#include "dsf/kernels/parallel.h"
+#include "dsf/kernels/later_steps.h"
 
 namespace dsf {
-namespace {
-
-// g_t += product_{t+h} for every step that has one; `product` begins with the rows of step h.
-void add_shifted(const PackedLayout& layout, dim_t h, ConstMatrixF product, MatrixF g) {
-  parallel_for(layout.steps() - h, [&](dim_t t) {
-    const dim_t rows = layout.rows_at(t + h);
-    for (dim_t b = 0; b < rows; ++b) {
-      const float* __restrict from = product.row(layout.offset(t + h) - layout.offset(h) + b);
-      float* __restrict to = g.row(layout.offset(t) + b);
-      for (dim_t j = 0; j < g.cols; ++j) to[j] += from[j];
-    }
-  });
-}
-
-}  // namespace
-
-std::vector<NamedBuffer> DenseFeedback::buffers() { return {{"matrix", a_.span()}}; }
 
 void DenseFeedback::run(BackwardPass& pass) {
   const PackedLayout& layout = pass.layout();
@@ -36,7 +19,7 @@ void DenseFeedback::run(BackwardPass& pass) {
     const ConstMatrixF power = power_;
     gemm(Op::none, g.middle_rows(layout.offset(h), rows), Op::none, power, Into::overwrite,
          product);
-    add_shifted(layout, h, product, g);
+    add_later_steps(layout, h, product, g);
     if (2 * h >= layout.steps()) break;
     gemm(Op::none, power, Op::none, power, Into::overwrite, square_);
     std::swap(power_, square_);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "dsf/base/buffer.h"
 #include "dsf/feedback/feedback.h"
 
@@ -23,7 +25,7 @@ class DenseFeedback final : public Feedback {
     return g.size() + 2 * g.state * g.state;
   }
   /// matrix [S, S]: A, row by row.
-  std::vector<NamedBuffer> buffers() override;
+  std::vector<NamedBuffer> buffers() override { return {{"matrix", a_.span()}}; }
 
  private:
   Matrix a_;

@@ -19,7 +19,7 @@ void draw_rows(dim_t rank, dim_t width, float scale, Rng& rng, Buffer<float>& ro
 
 }  // namespace
 
-LowRankMatrix::LowRankMatrix(dim_t state_size, dim_t rank, double low, double high, Rng rng)
+LowRankFeedback::LowRankFeedback(dim_t state_size, dim_t rank, double low, double high, Rng rng)
     : rank_(std::min(rank, state_size)), diagonal_(state_size) {
   for (dim_t j = 0; j < state_size; ++j) {
     diagonal_[j] = static_cast<float>(0.5 * rng.uniform(low, high));
@@ -28,11 +28,11 @@ LowRankMatrix::LowRankMatrix(dim_t state_size, dim_t rank, double low, double hi
   draw_rows(rank_, state_size, 1.0F, rng, out_);
 }
 
-std::vector<NamedBuffer> LowRankMatrix::buffers() {
+std::vector<NamedBuffer> LowRankFeedback::buffers() {
   return {{"diagonal", diagonal_.span()}, {"in", in_.span()}, {"out", out_.span()}};
 }
 
-void LowRankMatrix::add_product(ConstMatrixF g, MatrixF g_previous) const {
+void LowRankFeedback::add_product(ConstMatrixF g, MatrixF g_previous) const {
   add_diagonal_product(diagonal_.span(), g, g_previous);
   for (dim_t row = 0; row < g.rows; ++row) {
     const float* __restrict from = g.row(row);

@@ -1,24 +1,30 @@
 #pragma once
 
+#include "dsf/base/buffer.h"
 #include "dsf/base/rng.h"
-#include "dsf/feedback/stationary.h"
+#include "dsf/feedback/feedback.h"
 
 namespace dsf {
 
-/// A diagonal and something of rank K that joins all units:
+/// DSF with a fixed matrix that joins all units, a diagonal and a product of rank K:
 ///
+///   g_t = e_t + g_{t+1} A
 ///   A = (diag(a) + P Q^T) / 2     a [S] from [low, high];  P, Q [S, K] random, orthonormal columns
 ///
-/// The half keeps A's norm at most 1. 4 K S flops a row.
-class LowRankMatrix final : public FixedMatrix {
+/// The half keeps A's norm at most 1. It takes 4 K S flops per row.
+class LowRankFeedback final : public Feedback {
  public:
-  LowRankMatrix(dim_t state_size, dim_t rank, double low, double high, Rng rng);
+  LowRankFeedback(dim_t state_size, dim_t rank, double low, double high, Rng rng);
 
-  void add_product(ConstMatrixF g, MatrixF g_previous) const override;
+  void run(BackwardPass& pass) override {
+    pass.walk([this](ConstMatrixF g_t, MatrixF g_previous) { add_product(g_t, g_previous); });
+  }
   /// diagonal [S] = a / 2; in [K, S] = P^T / 2, out [K, S] = Q^T.
   std::vector<NamedBuffer> buffers() override;
 
  private:
+  void add_product(ConstMatrixF g, MatrixF g_previous) const;
+
   dim_t rank_;
   Buffer<float> diagonal_;
   Buffer<float> in_;

@@ -16,7 +16,6 @@
 #include "dsf/feedback/iterated.h"
 #include "dsf/feedback/low_rank.h"
 #include "dsf/feedback/pairs.h"
-#include "dsf/feedback/stationary.h"
 #include "dsf/kernels/random_matrix.h"
 
 namespace dsf {
@@ -102,10 +101,10 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
     case FeedbackKind::adaptive:
       return std::make_unique<AdaptiveFeedback>(state_size, form, schedule);
     case FeedbackKind::pairs:
-      return std::make_unique<StationaryFeedback>(std::make_unique<PairsMatrix>(state_size, rng));
+      return std::make_unique<PairsFeedback>(state_size, rng);
     case FeedbackKind::lowrank:
-      return std::make_unique<StationaryFeedback>(std::make_unique<LowRankMatrix>(
-          state_size, required_number(config, method), range.first, range.second, rng));
+      return std::make_unique<LowRankFeedback>(state_size, required_number(config, method),
+                                               range.first, range.second, rng);
     case FeedbackKind::dense:
       return std::make_unique<DenseFeedback>(draw_gaussian_matrix(state_size, rng));
     case FeedbackKind::orthogonal:

@@ -12,7 +12,7 @@ constexpr double kLongestStep = 0.1;
 
 }  // namespace
 
-PairsMatrix::PairsMatrix(dim_t state_size, Rng rng)
+PairsFeedback::PairsFeedback(dim_t state_size, Rng rng)
     : real_((state_size + 1) / 2), imaginary_(state_size / 2) {
   for (dim_t j = 0; j < real_.size(); ++j) {
     const double step = std::exp(rng.uniform(std::log(kShortestStep), std::log(kLongestStep)));
@@ -27,12 +27,12 @@ PairsMatrix::PairsMatrix(dim_t state_size, Rng rng)
   }
 }
 
-std::vector<NamedBuffer> PairsMatrix::buffers() {
+std::vector<NamedBuffer> PairsFeedback::buffers() {
   return {{"real", real_.span()}, {"imaginary", imaginary_.span()}};
 }
 
 // (x + i y) (c + i s):  x' = c x - s y,  y' = s x + c y
-void PairsMatrix::add_product(ConstMatrixF g, MatrixF g_previous) const {
+void PairsFeedback::add_product(ConstMatrixF g, MatrixF g_previous) const {
   const dim_t half = imaginary_.size();
   const float* __restrict c = real_.data();
   const float* __restrict s = imaginary_.data();

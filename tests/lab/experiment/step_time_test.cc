@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "dsf/feedback/feedback_registry.h"
 #include "dsf/feedback/bptt.h"
+#include "dsf/feedback/feedback_registry.h"
 #include "dsf/run/config_file.h"
 #include "tests/support/small_text.h"
 #include "tests/support/temp_directory.h"
