@@ -77,8 +77,8 @@ int main() {
 
   const std::vector<float> exact = gradient_by({.method = "bptt"}, data);
   const std::vector<float> truncated = gradient_by({.method = "ft"}, data);
-  const std::vector<float> diagonal =
-      gradient_by({.method = "dsf", .init = "constant", .range = {0.5, 0.5}}, data);
+  const std::vector<float> diagonal = gradient_by(
+      {.method = "dsf", .init = dsf::DiagonalInit::constant, .range = {0.5, 0.5}}, data);
   const std::vector<float> leaky = gradient_by({.method = "leaky-0.5"}, data);
   std::cout << "distance from BPTT's gradient: ft " << distance(truncated, exact) << ", leaky-0.5 "
             << distance(leaky, exact) << "\n";

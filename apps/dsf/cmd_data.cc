@@ -54,8 +54,8 @@ void run_check(const CheckOptions& options) {
   config.corpus = options.corpus;
   config.valid = options.valid;
   config.test = options.test;
-  config.batching = "stream";         // a text of one line can be looked at too
-  constexpr std::uint64_t kSeed = 1;  // as `dsf train` has it by default
+  config.batching = Batching::stream;  // a text of one line can be looked at too
+  constexpr std::uint64_t kSeed = 1;   // as `dsf train` has it by default
   const std::vector<SplitReport> splits = describe_corpus(read_corpus(config, kSeed));
   if (!options.json) {
     fmt::print("{}", to_table(splits).to_text());

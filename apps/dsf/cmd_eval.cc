@@ -78,7 +78,7 @@ void print_text(const EvalOptions& options, const StoredModel& stored,
 /// The split or text asked for, in the run's tokens.
 Split load_split(const EvalOptions& options, const StoredModel& stored) {
   if (!options.text.empty()) {
-    const bool bytes = stored.tokenizer->kind() == "byte";
+    const bool bytes = stored.tokenizer->kind() == TokenizerKind::byte;
     return make_split(*stored.tokenizer,
                       bytes ? read_corpus_file(options.text) : read_text_file(options.text));
   }
@@ -127,11 +127,11 @@ void run_eval(const EvalOptions& options) {
   if (!options.per_token.empty()) check_output_file(options.per_token, options.force);
   StoredModel stored = open_stored_model(options.run, options.checkpoint, options.threads);
   if (!options.data.empty()) stored.config.data.corpus = options.data;
-  if (options.stream && stored.config.model.mixer == "attention") {
+  if (options.stream && stored.config.model.mixer == MixerKind::attention) {
     throw UsageError("--stream carries a state through the text; attention has none");
   }
   if (options.stream) {
-    stored.config.data.batching = "stream";
+    stored.config.data.batching = Batching::stream;
     stored.config.train.batch = 1;
   }
   const Split split = load_split(options, stored);

@@ -76,7 +76,7 @@ void run_info(const InfoOptions& options) {
   nlohmann::ordered_json json = machine_json(config);
   if (!assignments.empty()) {
     const ModelInfo model = model_info(config);
-    json["mixer"] = config.model.mixer;
+    json["mixer"] = name_of(config.model.mixer);
     json["hidden"] = config.model.hidden;
     json["layers"] = config.model.layers;
     json["feedback"] = config.feedback.method;

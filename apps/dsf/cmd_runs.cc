@@ -27,7 +27,7 @@ nlohmann::ordered_json json_of(const RunRecord& run) {
   return {{"run", run.root.string()},
           {"state", run.state},
           {"method", run.config.feedback.method},
-          {"mixer", model.mixer},
+          {"mixer", name_of(model.mixer)},
           {"layers", model.layers},
           {"hidden", model.hidden},
           {"vocab", run.vocab},

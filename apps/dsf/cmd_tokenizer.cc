@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 
 struct TrainOptions {
   DataConfig data;
-  TokenizerConfig tokenizer{"bpe", 0, 1};
+  std::string kind = "bpe";
+  TokenizerConfig tokenizer;
   std::string out;
   bool force = false;
 };
@@ -42,12 +43,14 @@ struct UseOptions {
 void run_train(const TrainOptions& options) {
   check_output_file(options.out, options.force);
   DataConfig data = options.data;
-  data.tokenizer = options.tokenizer.kind;
-  data.batching = "stream";           // a text of one line is good enough to learn tokens from
+  TokenizerConfig config = options.tokenizer;
+  config.kind = parse_choice<TokenizerKind>("--kind", options.kind);
+  data.tokenizer = config.kind;
+  data.batching = Batching::stream;   // a text of one line is good enough to learn tokens from
   constexpr std::uint64_t kSeed = 1;  // as `dsf train` has it by default
-  const auto tokenizer = build_tokenizer(options.tokenizer, read_corpus(data, kSeed).train);
+  const auto tokenizer = build_tokenizer(config, read_corpus(data, kSeed).train);
   tokenizer->save(options.out);
-  fmt::print("{} tokenizer, {} tokens -> {}\n", tokenizer->kind(), tokenizer->vocab_size(),
+  fmt::print("{} tokenizer, {} tokens -> {}\n", name_of(tokenizer->kind()), tokenizer->vocab_size(),
              options.out);
 }
 
@@ -106,8 +109,8 @@ void add_train(CLI::App& tokenizer) {
                    "PTB or WikiText directory, or text file(s) separated by commas")
       ->required();
   command->add_option("--out", options->out, "file to write")->required();
-  command->add_option("--kind", options->tokenizer.kind, "what a token is")
-      ->check(CLI::IsMember({"word", "char", "byte", "bpe"}))
+  command->add_option("--kind", options->kind, "what a token is")
+      ->check(CLI::IsMember(choice_names<TokenizerKind>()))
       ->capture_default_str();
   command->add_option("--vocab", options->tokenizer.vocab,
                       "size of the vocabulary; 0: as many as the text has (bpe: up to 16000)");

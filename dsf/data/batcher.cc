@@ -16,14 +16,6 @@ dim_t size_of(const Split& split) { return static_cast<dim_t>(split.tokens.size(
 
 }  // namespace
 
-Batching parse_batching(const std::string& name) {
-  if (name == "sentences") return Batching::sentences;
-  if (name == "blocks") return Batching::blocks;
-  if (name == "stream") return Batching::stream;
-  throw ConfigError(
-      fmt::format("data.batching = '{}' is not known; use sentences, blocks or stream", name));
-}
-
 dim_t tokens_cut_off(const Split& split, Batching batching, dim_t context) {
   if (batching != Batching::sentences) return 0;
   dim_t cut = 0;

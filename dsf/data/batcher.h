@@ -23,12 +23,10 @@
 #include <vector>
 
 #include "dsf/base/token_batch.h"
+#include "dsf/data/data_config.h"
 #include "dsf/data/dataset.h"
 
 namespace dsf {
-
-enum class Batching { sentences, blocks, stream };
-Batching parse_batching(const std::string& name);  ///< throws ConfigError with the known names
 
 /// Tokens of a split that no batch has as a target because their line goes on behind `context` of
 /// them: `sentences` cuts lines, the others do not.

@@ -26,7 +26,7 @@ class BpeTokenizer final : public Tokenizer {
   explicit BpeTokenizer(std::string model);
   ~BpeTokenizer() override;
 
-  std::string kind() const override { return "bpe"; }
+  TokenizerKind kind() const override { return TokenizerKind::bpe; }
   dim_t vocab_size() const override { return static_cast<dim_t>(text_of_.size()); }
   token_t bos() const override { return bos_; }
   token_t eos() const override { return byte_ids_['\n']; }

@@ -9,7 +9,7 @@ class ByteTokenizer final : public Tokenizer {
  public:
   static constexpr dim_t kVocab = 257;
 
-  std::string kind() const override { return "byte"; }
+  TokenizerKind kind() const override { return TokenizerKind::byte; }
   dim_t vocab_size() const override { return kVocab; }
   token_t bos() const override { return 256; }
   token_t eos() const override { return '\n'; }

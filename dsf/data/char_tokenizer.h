@@ -11,7 +11,7 @@ class CharTokenizer final : public Tokenizer {
   /// `tokens`: <unk>, <bos>, newline, then single characters. Throws DataError where they are not.
   explicit CharTokenizer(std::vector<std::string> tokens);
 
-  std::string kind() const override { return "char"; }
+  TokenizerKind kind() const override { return TokenizerKind::character; }
   dim_t vocab_size() const override { return static_cast<dim_t>(tokens_.size()); }
   token_t bos() const override { return 1; }
   token_t eos() const override { return 2; }

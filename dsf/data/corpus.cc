@@ -41,12 +41,13 @@ void check_fraction(double fraction, std::string_view key) {
 
 // Where lines mean nothing to training, a text of one line (text8) is cut inside it.
 bool cuts_inside_lines(const DataConfig& config) {
-  return config.tokenizer == "char" || config.tokenizer == "byte" || config.batching != "sentences";
+  return config.tokenizer == TokenizerKind::character || config.tokenizer == TokenizerKind::byte ||
+         config.batching != Batching::sentences;
 }
 
 CutAt unit_of(const DataConfig& config) {
-  if (config.tokenizer == "byte") return CutAt::byte;
-  return config.tokenizer == "char" ? CutAt::character : CutAt::word;
+  if (config.tokenizer == TokenizerKind::byte) return CutAt::byte;
+  return config.tokenizer == TokenizerKind::character ? CutAt::character : CutAt::word;
 }
 
 // Cuts `fraction` of `whole` bytes, at least one line and never the first, off the end of `text`.
@@ -133,7 +134,7 @@ CorpusText read_corpus(const DataConfig& config, std::uint64_t seed) {
   const CorpusFiles files = find_corpus_files(config);
   const bool cut = is_cut(config);
   if (cut) check_cuts(config);
-  const bool any_bytes = config.tokenizer == "byte";
+  const bool any_bytes = config.tokenizer == TokenizerKind::byte;
   CorpusText text;
   text.train = read_closed(files.train, any_bytes);
   if (!files.valid.empty()) text.valid = read_closed(files.valid, any_bytes);

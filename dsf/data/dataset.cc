@@ -21,7 +21,7 @@ std::unique_ptr<Tokenizer> stored_tokenizer(const DataConfig& config,
   std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file);
   if (tokenizer->kind() != config.tokenizer) {
     throw DataError(fmt::format("{}: a {} tokenizer, but data.tokenizer = '{}'", file.string(),
-                                tokenizer->kind(), config.tokenizer));
+                                name_of(tokenizer->kind()), name_of(config.tokenizer)));
   }
   return tokenizer;
 }
@@ -96,7 +96,6 @@ const Split& Dataset::split(const std::string& name) const {
 
 Dataset load_dataset(const DataConfig& config, std::uint64_t seed,
                      const std::optional<std::filesystem::path>& tokenizer_file) {
-  check_tokenizer_kind(config.tokenizer);
   TextOnDemand text(config, seed);
   const TokenCache cache(TokenCache::directory_of_user(), config);
   Dataset dataset;

@@ -69,12 +69,12 @@ fs::path TokenCache::directory_of_user() {
   return "";
 }
 
-std::uint64_t TokenCache::worth_keeping(const std::string& tokenizer_kind) {
+std::uint64_t TokenCache::worth_keeping(TokenizerKind tokenizer_kind) {
   constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20U;
-  return tokenizer_kind == "bpe" ? kMegabyte : 64 * kMegabyte;
+  return tokenizer_kind == TokenizerKind::bpe ? kMegabyte : 64 * kMegabyte;
 }
 
-bool TokenCache::keeps(const std::string& tokenizer_kind) const {
+bool TokenCache::keeps(TokenizerKind tokenizer_kind) const {
   return identity_ && identity_->bytes >= worth_keeping(tokenizer_kind);
 }
 
@@ -105,9 +105,10 @@ void TokenCache::keep(const fs::path& file,
 
 std::unique_ptr<Tokenizer> TokenCache::tokenizer(
     const TokenizerConfig& config, const std::function<std::unique_ptr<Tokenizer>()>& build) const {
-  if (config.kind != "bpe" || !keeps(config.kind)) return build();
+  if (config.kind != TokenizerKind::bpe || !keeps(config.kind)) return build();
   const fs::path file =
-      entry(fmt::format("{} {} {}\n", config.kind, config.vocab, config.min_count), ".tokenizer");
+      entry(fmt::format("{} {} {}\n", name_of(config.kind), config.vocab, config.min_count),
+            ".tokenizer");
   if (auto found = read_tokenizer(file)) return found;
   auto built = build();
   keep(file, [&](const fs::path& path) { built->save(path); });

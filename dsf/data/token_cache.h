@@ -30,7 +30,7 @@ class TokenCache {
 
   /// Corpora below so many bytes are not worth an entry: pieces take long, words and characters do
   /// not.
-  static std::uint64_t worth_keeping(const std::string& tokenizer_kind);
+  static std::uint64_t worth_keeping(TokenizerKind tokenizer_kind);
 
   /// What `build` gives or gave before. Only bpe is kept: the others are as quick to build.
   std::unique_ptr<Tokenizer> tokenizer(
@@ -41,7 +41,7 @@ class TokenCache {
               const std::function<Split()>& make) const;
 
  private:
-  bool keeps(const std::string& tokenizer_kind) const;
+  bool keeps(TokenizerKind tokenizer_kind) const;
   std::filesystem::path entry(std::string_view what, std::string_view ending) const;
   void keep(const std::filesystem::path& file,
             const std::function<void(const std::filesystem::path&)>& write) const;

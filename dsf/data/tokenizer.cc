@@ -18,23 +18,20 @@ void Tokenizer::save(const std::filesystem::path& file) const {
   write_tokenizer_file(stored(), file);
 }
 
-void check_tokenizer_kind(const std::string& kind) {
-  if (kind != "word" && kind != "char" && kind != "byte" && kind != "bpe") {
-    throw ConfigError(
-        fmt::format("data.tokenizer = '{}' is not known; use word, char, byte or bpe", kind));
-  }
-}
-
 std::unique_ptr<Tokenizer> build_tokenizer(const TokenizerConfig& config, std::string_view text) {
-  check_tokenizer_kind(config.kind);
-  if (config.kind == "byte") {
+  if (config.kind == TokenizerKind::byte) {
     check_byte_config(config);
     return std::make_unique<ByteTokenizer>();
   }
   require_utf8(text, "training text");
-  if (config.kind == "bpe") return std::make_unique<BpeTokenizer>(bpe_model(config, text));
-  if (config.kind == "word") return std::make_unique<WordTokenizer>(word_tokens(config, text));
-  return std::make_unique<CharTokenizer>(char_tokens(config, text));
+  switch (config.kind) {
+    case TokenizerKind::bpe:
+      return std::make_unique<BpeTokenizer>(bpe_model(config, text));
+    case TokenizerKind::word:
+      return std::make_unique<WordTokenizer>(word_tokens(config, text));
+    default:
+      return std::make_unique<CharTokenizer>(char_tokens(config, text));
+  }
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file) {
@@ -44,15 +41,19 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file) {
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& origin) {
   StoredTokenizer stored = parse_tokenizer_file(text, origin);
   try {
-    if (stored.kind == "word") return std::make_unique<WordTokenizer>(std::move(stored.tokens));
-    if (stored.kind == "char") return std::make_unique<CharTokenizer>(std::move(stored.tokens));
-    if (stored.kind == "byte") return std::make_unique<ByteTokenizer>();
-    if (stored.kind == "bpe") return std::make_unique<BpeTokenizer>(std::move(stored.model));
+    switch (stored.kind) {
+      case TokenizerKind::word:
+        return std::make_unique<WordTokenizer>(std::move(stored.tokens));
+      case TokenizerKind::character:
+        return std::make_unique<CharTokenizer>(std::move(stored.tokens));
+      case TokenizerKind::bpe:
+        return std::make_unique<BpeTokenizer>(std::move(stored.model));
+      default:
+        return std::make_unique<ByteTokenizer>();
+    }
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: damaged tokenizer: {}", origin, error.what()));
   }
-  throw DataError(fmt::format("{}: a tokenizer of kind '{}'; known are word, char, byte and bpe",
-                              origin, stored.kind));
 }
 
 }  // namespace dsf

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "dsf/base/token_batch.h"
+#include "dsf/data/data_config.h"
 
 namespace dsf {
 
@@ -33,7 +34,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  virtual std::string kind() const = 0;  ///< word | char | byte | bpe
+  virtual TokenizerKind kind() const = 0;
   virtual dim_t vocab_size() const = 0;
   virtual token_t bos() const = 0;  ///< <bos>
   virtual token_t eos() const = 0;  ///< closes a line: <eos>; the newline, but for word
@@ -54,16 +55,12 @@ class Tokenizer {
 
 /// How build_tokenizer makes one.
 struct TokenizerConfig {
-  std::string kind = "word";  ///< word | char | byte | bpe
-  dim_t vocab = 0;            ///< specials included; 0 = no limit (bpe: 16,000, or what there is)
-  dim_t min_count = 1;        ///< words or characters seen less often become <unk>
+  TokenizerKind kind = TokenizerKind::word;
+  dim_t vocab = 0;      ///< specials included; 0 = no limit (bpe: 16,000, or what there is)
+  dim_t min_count = 1;  ///< words or characters seen less often become <unk>
 };
 
-/// Throws ConfigError where `kind` is none of word, char, byte, bpe.
-void check_tokenizer_kind(const std::string& kind);
-
-/// Builds from training text. Throws ConfigError for an unknown kind or limits out of range,
-/// DataError where the text does not fit: not UTF-8, or fewer tokens than `vocab` asks for.
+/// Builds from training text. Throws ConfigError for limits out of range, DataError if the text does not fit: not UTF-8, or fewer tokens than `vocab` asks for.
 std::unique_ptr<Tokenizer> build_tokenizer(const TokenizerConfig& config, std::string_view text);
 /// Throws DataError where the file is missing, damaged, or not a tokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file);

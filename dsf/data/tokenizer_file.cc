@@ -1,6 +1,7 @@
 #include "dsf/data/tokenizer_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -23,10 +24,15 @@ StoredTokenizer from_json(const json& document) {
     throw DataError(fmt::format("version {}; this program reads version {}",
                                 document.at("version").dump(), kVersion));
   }
+  const auto name = document.at("kind").get<std::string>();
+  const auto kind = choice_named<TokenizerKind>(name);
+  if (!kind) {
+    throw DataError(fmt::format("a tokenizer of kind \"{}\"; known: {}", name,
+                                fmt::join(choice_names<TokenizerKind>(), ", ")));
+  }
   const auto model = from_base64(document.value("model", ""));
   if (!model) throw DataError("\"model\" is not base64");
-  return {document.at("kind").get<std::string>(),
-          document.at("tokens").get<std::vector<std::string>>(), *model};
+  return {*kind, document.at("tokens").get<std::vector<std::string>>(), *model};
 }
 
 }  // namespace
@@ -34,7 +40,7 @@ StoredTokenizer from_json(const json& document) {
 std::string tokenizer_text(const StoredTokenizer& tokenizer) {
   json document = {{"format", kFormat},
                    {"version", kVersion},
-                   {"kind", tokenizer.kind},
+                   {"kind", name_of(tokenizer.kind)},
                    {"tokens", tokenizer.tokens}};
   if (!tokenizer.model.empty()) document["model"] = to_base64(tokenizer.model);
   return document.dump(1) + '\n';

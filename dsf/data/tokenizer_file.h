@@ -8,10 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "dsf/data/data_config.h"
+
 namespace dsf {
 
 struct StoredTokenizer {
-  std::string kind;
+  TokenizerKind kind = TokenizerKind::word;
   std::vector<std::string> tokens;  ///< in the order of their ids; byte and bpe have none
   std::string model;                ///< bpe: what SentencePiece serializes; any bytes
 };
@@ -22,7 +24,7 @@ std::string tokenizer_text(const StoredTokenizer& tokenizer);
 /// At any moment `file` is whole: the old one or the new. Throws IoError.
 void write_tokenizer_file(const StoredTokenizer& tokenizer, const std::filesystem::path& file);
 
-/// Throws DataError, which names `origin`, where `text` is not as above. What the tokens are is for
+/// Throws DataError, which names `origin`, if `text` is not as above. What the tokens are is for
 /// the kind to check.
 StoredTokenizer parse_tokenizer_file(std::string_view text, const std::string& origin);
 

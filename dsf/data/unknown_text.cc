@@ -18,7 +18,7 @@ UnknownText find_unknown(const Tokenizer& tokenizer, std::string_view line,
     unknown.tokens += 1;
     unknown.bytes += static_cast<dim_t>(text.size()) + ending;
   };
-  if (tokenizer.kind() == "word") {
+  if (tokenizer.kind() == TokenizerKind::word) {
     for_each_word(line, [&](std::string_view word) { look_at(word, 1); });
     return unknown;
   }

@@ -11,7 +11,7 @@ class WordTokenizer final : public Tokenizer {
   /// `tokens`: <unk>, <bos>, <eos>, then words. Throws DataError where they are not.
   explicit WordTokenizer(std::vector<std::string> tokens);
 
-  std::string kind() const override { return "word"; }
+  TokenizerKind kind() const override { return TokenizerKind::word; }
   dim_t vocab_size() const override { return vocabulary_.size(); }
   token_t bos() const override { return 1; }
   token_t eos() const override { return 2; }

@@ -6,23 +6,6 @@
 
 namespace dsf {
 
-/// How the diagonal scan is computed; all forms agree to rounding.
-///   fused    each slice of sequences walks back through time once, local backward included
-///   others   reverse_scan (dsf/kernels/diagonal_scan.h), then local backward of all rows
-enum class DiagonalForm { automatic, fused, serial, blocked, fft };
-template <>
-struct ChoiceNames<DiagonalForm> {
-  static constexpr std::array<std::string_view, 5> kNames = {"auto", "fused", "serial", "blocked",
-                                                             "fft"};
-};
-
-/// Where the diagonal's numbers come from (FeedbackConfig::init).
-enum class DiagonalInit { uniform, linspace, constant };
-template <>
-struct ChoiceNames<DiagonalInit> {
-  static constexpr std::array<std::string_view, 3> kNames = {"uniform", "linspace", "constant"};
-};
-
 /// Diagonal State Feedbacks:  g_t = e_t + a g_{t+1}   (paper, eq. 13 with A = diag(a))
 class DiagonalFeedback final : public Feedback {
  public:

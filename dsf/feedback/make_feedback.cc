@@ -79,12 +79,10 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
   }
   // All keys are checked whatever the method, so that a wrong one does not wait for its day.
   const FeedbackMethod method = parse_feedback_method(config.method);
-  const DiagonalInit init = parse_choice<DiagonalInit>("feedback.init", config.init);
-  const DiagonalForm form = parse_choice<DiagonalForm>("feedback.scan", config.scan);
   const std::pair<double, double> range = checked_range(config.range);
   const AdaptiveFeedback::Schedule schedule = fit_schedule(config);
   const Rng rng(seed, purpose);
-  const auto draw_diagonal = [&] { return initial_diagonal(init, range, state_size, rng); };
+  const auto draw_diagonal = [&] { return initial_diagonal(config.init, range, state_size, rng); };
   switch (method.kind) {
     case FeedbackKind::bptt:
       return std::make_unique<BpttFeedback>();
@@ -99,7 +97,7 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
     case FeedbackKind::iterated:
       return std::make_unique<IteratedFeedback>(required_number(config, method));
     case FeedbackKind::adaptive:
-      return std::make_unique<AdaptiveFeedback>(state_size, form, schedule);
+      return std::make_unique<AdaptiveFeedback>(state_size, config.scan, schedule);
     case FeedbackKind::pairs:
       return std::make_unique<PairsFeedback>(state_size, rng);
     case FeedbackKind::lowrank:
@@ -113,7 +111,7 @@ std::unique_ptr<Feedback> make_feedback(const FeedbackConfig& config, dim_t stat
     case FeedbackKind::dsf:
       break;
   }
-  return std::make_unique<DiagonalFeedback>(draw_diagonal(), form);
+  return std::make_unique<DiagonalFeedback>(draw_diagonal(), config.scan);
 }
 
 }  // namespace dsf

@@ -22,16 +22,17 @@ std::unique_ptr<Mixer> build_mixer(const ModelConfig& config, const FeedbackConf
                                    const std::shared_ptr<CellWork>& shared_work,
                                    ParameterTable& table) {
   const dim_t width = config.hidden;
-  if (config.mixer == "attention") {
+  if (config.mixer == MixerKind::attention) {
     return std::make_unique<Attention>(table, prefix, width, Attention::kDefaultHeads,
                                        kInitDeviation);
   }
-  if (config.mixer == "ema") {
+  if (config.mixer == MixerKind::ema) {
     return std::make_unique<Ema>(table, prefix, width, Ema::default_channels(width),
                                  Ema::kDefaultDims, kInitDeviation);
   }
   auto layer =
-      make_recurrent_layer(table, prefix, config.mixer, config.reset, width, width, feedback, seed);
+      make_recurrent_layer(table, prefix, std::string(name_of(config.mixer)),
+                           std::string(name_of(config.reset)), width, width, feedback, seed);
   if (shared_work) layer->rebuild_gates_in(shared_work);
   return layer;
 }
@@ -43,17 +44,13 @@ float projection_deviation(dim_t sub_layers) {
 
 std::unique_ptr<Mixer> build_block(const ModelConfig& config, const std::string& prefix,
                                    std::unique_ptr<Mixer> mixer, ParameterTable& table) {
-  if (config.block == "plain") {
-    return std::make_unique<PlainBlock>(table, prefix, config.hidden, config.skip,
-                                        projection_deviation(config.layers), std::move(mixer));
-  }
-  if (config.block == "transformer") {
+  if (config.block == BlockKind::transformer) {
     return std::make_unique<TransformerBlock>(
         table, prefix, config.hidden, config.skip, kInitDeviation,
         projection_deviation(2 * config.layers), std::move(mixer));
   }
-  throw ConfigError(
-      fmt::format("model.block = \"{}\": known blocks are plain, transformer", config.block));
+  return std::make_unique<PlainBlock>(table, prefix, config.hidden, config.skip,
+                                      projection_deviation(config.layers), std::move(mixer));
 }
 
 }  // namespace
@@ -61,9 +58,10 @@ std::unique_ptr<Mixer> build_block(const ModelConfig& config, const std::string&
 std::vector<std::unique_ptr<Mixer>> build_blocks(const ModelConfig& config,
                                                  const FeedbackConfig& feedback, std::uint64_t seed,
                                                  ParameterTable& table) {
-  if (config.recompute && (config.mixer == "attention" || config.mixer == "ema")) {
-    throw ConfigError(fmt::format(
-        "model.recompute = true: only rnn, gru and lstm can, and model.mixer is {}", config.mixer));
+  if (config.recompute && !cell_of(config.mixer)) {
+    throw ConfigError(
+        fmt::format("model.recompute = true: only rnn, gru and lstm can, and model.mixer is {}",
+                    name_of(config.mixer)));
   }
   const auto shared_work = config.recompute ? std::make_shared<CellWork>() : nullptr;
   std::vector<std::unique_ptr<Mixer>> blocks;

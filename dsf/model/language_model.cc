@@ -65,12 +65,12 @@ struct Architecture {
  private:
   static std::optional<PositionEmbedding> make_positions(const ModelConfig& config,
                                                          ParameterTable& table) {
-    if (config.mixer != "attention") return std::nullopt;
+    if (config.mixer != MixerKind::attention) return std::nullopt;
     return PositionEmbedding(table, "positions.", config.context, config.hidden, kInitDeviation);
   }
   static std::optional<LayerNorm> make_final_norm(const ModelConfig& config,
                                                   ParameterTable& table) {
-    if (config.block != "transformer") return std::nullopt;
+    if (config.block != BlockKind::transformer) return std::nullopt;
     return LayerNorm(table, "final_norm.", config.hidden);
   }
 };

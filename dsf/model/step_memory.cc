@@ -52,8 +52,7 @@ struct MixerMemory {
 MixerMemory recurrent_memory(const ModelConfig& config, const FeedbackConfig& feedback_config,
                              const BatchShape& batch) {
   const auto cell =
-      make_cell(parse_choice<CellKind>("model.mixer", config.mixer),
-                parse_choice<GruReset>("model.reset", config.reset), config.hidden, config.hidden);
+      make_cell(cell_of(config.mixer).value(), config.reset, config.hidden, config.hidden);
   const CellShape& shape = cell->shape();
   const dim_t D = shape.hidden;
   const dim_t S = shape.state;
@@ -80,12 +79,12 @@ dim_t attention_numbers(dim_t hidden, const BatchShape& batch) {
 MixerMemory mixer_memory(const ModelConfig& config, const FeedbackConfig& feedback,
                          const BatchShape& batch) {
   const dim_t D = config.hidden;
-  if (config.mixer == "attention") {
+  if (config.mixer == MixerKind::attention) {
     return {.kept = {3 * D + Attention::kDefaultHeads, D + 3 * D},
             .numbers = attention_numbers(D, batch),
             .output = D};
   }
-  if (config.mixer == "ema") {
+  if (config.mixer == MixerKind::ema) {
     const dim_t E = Ema::default_channels(D);
     return {.kept = {3 * E, D + 2 * E}, .output = E};
   }
@@ -95,7 +94,7 @@ MixerMemory mixer_memory(const ModelConfig& config, const FeedbackConfig& feedba
 // PlainBlock's and TransformerBlock's tapes.
 RowBytes block_row(const ModelConfig& config, dim_t mixed) {
   const dim_t D = config.hidden;
-  if (config.block == "transformer") {
+  if (config.block == BlockKind::transformer) {
     return {D + mixed + D + Mlp::kExpansion * D, mixed + D};
   }
   if (mixed != D) return {2 * mixed, mixed + D};
@@ -106,7 +105,7 @@ double chunk_bytes(const ModelConfig& config, dim_t vocab, dim_t rows, Precision
   const dim_t D = config.hidden;
   RowBytes row = {vocab, vocab + D};  // the head
   if (precision == Precision::bf16) row.f32 += vocab / kGradientGroup;
-  if (config.block == "transformer") {
+  if (config.block == BlockKind::transformer) {
     const dim_t inner = Mlp::kExpansion * D;
     const RowBytes mlp = {2 * D + 2 * inner, 2 * (D + inner)};
     for (dim_t i = 0; i < config.layers; ++i) row += mlp;
@@ -166,7 +165,7 @@ double step_memory(const ModelConfig& config, const FeedbackConfig& feedback, di
 
   // Activations between blocks, and the gradients of two of them.
   const dim_t between = (config.layers + 3) * config.hidden;
-  const dim_t norm = config.block == "transformer" ? config.hidden : 0;
+  const dim_t norm = config.block == BlockKind::transformer ? config.hidden : 0;
   constexpr dim_t kIds = 3 * sizeof(dim_t);  // a row's input, target and place by token
   const dim_t works = config.recompute ? 1 : config.layers;
   const double row = static_cast<double>(config.layers) * layer.bytes(precision) +

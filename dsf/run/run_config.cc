@@ -50,7 +50,7 @@ void validate(const RunConfig& config) {
                     "train on; their sum must be below 1",
                     data.valid_fraction, data.test_fraction));
   }
-  if (config.model.mixer == "attention" && data.batching == "stream") {
+  if (config.model.mixer == MixerKind::attention && data.batching == Batching::stream) {
     throw ConfigError(
         "data.batching = \"stream\" carries a state from batch to batch, and model.mixer = "
         "\"attention\" has none; use data.batching = \"blocks\" or \"sentences\"");

@@ -4,7 +4,7 @@ namespace dsf {
 
 Batcher training_batches(const RunConfig& config, const Split& split, token_t bos) {
   return {split,
-          parse_batching(config.data.batching),
+          config.data.batching,
           config.data.context,
           config.train.batch,
           bos,

@@ -13,7 +13,7 @@ namespace {
 // As many parallel streams as in training, or fewer where the split is too short for that: each
 // stream should be one context long.
 dim_t evaluation_batch(const Split& split, const RunConfig& config) {
-  if (parse_batching(config.data.batching) != Batching::stream) return config.train.batch;
+  if (config.data.batching != Batching::stream) return config.train.batch;
   const auto tokens = static_cast<dim_t>(split.tokens.size());
   return std::clamp<dim_t>(tokens / (config.data.context + 1), 1, config.train.batch);
 }
@@ -23,8 +23,8 @@ dim_t evaluation_batch(const Split& split, const RunConfig& config) {
 LossSum evaluate_split(const Split& split, const RunConfig& config, token_t bos,
                        LanguageModel& model, BatchShare share,
                        const std::function<void(double)>& progress) {
-  Batcher batcher(split, parse_batching(config.data.batching), config.data.context,
-                  evaluation_batch(split, config), bos, 0, false);
+  Batcher batcher(split, config.data.batching, config.data.context, evaluation_batch(split, config),
+                  bos, 0, false);
   ModelState state;
   if (batcher.carries_state()) state = model.zero_state(share.rows_of(batcher.batch_size()));
   LossSum sum;
@@ -40,8 +40,7 @@ LossSum evaluate_split(const Split& split, const RunConfig& config, token_t bos,
 
 LossSum evaluate_tokens(const Split& split, const RunConfig& config, token_t bos,
                         LanguageModel& model, const TokenObserver& observer) {
-  Batcher batcher(split, parse_batching(config.data.batching), config.data.context, 1, bos, 0,
-                  false);
+  Batcher batcher(split, config.data.batching, config.data.context, 1, bos, 0, false);
   ModelState state = model.zero_state(1);
   LossSum sum;
   TokenBatch batch;

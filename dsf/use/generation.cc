@@ -24,7 +24,7 @@ GenerationSession::GenerationSession(LanguageModel& model, const Tokenizer& toke
                                      const DataConfig& data, AtSentenceEnd at_end)
     : model_(model),
       tokenizer_(tokenizer),
-      sentences_(parse_batching(data.batching) == Batching::sentences),
+      sentences_(data.batching == Batching::sentences),
       at_end_(at_end),
       window_(window_of(model, data)) {
   restart();

@@ -46,7 +46,7 @@ void check_no_other_model(const fs::path& config, const fs::path& weights) {
 InterchangeSummary summary_of(const LanguageModel& model, const fs::path& config, dim_t step) {
   const ModelConfig& shape = model.config();
   return {.config = config,
-          .mixer = shape.mixer,
+          .mixer = std::string(name_of(shape.mixer)),
           .layers = shape.layers,
           .hidden = shape.hidden,
           .vocab = model.vocab(),
@@ -102,7 +102,7 @@ NewRun read_torch(const ImportRequest& request, const SafetensorsFile& file) {
   check_vocab(*run.tokenizer, torch.vocab, request.file);
   run.config.model = torch.config;
   run.config.data.tokenizer = run.tokenizer->kind();
-  run.config.data.batching = "stream";  // PyTorch's language models read running text
+  run.config.data.batching = Batching::stream;  // PyTorch's language models read running text
   resolve(run.config);
   run.model = make_model(run.config, torch.vocab);
   fill_from_torch(file, torch, *run.model);
@@ -128,7 +128,7 @@ void write_run(const NewRun& run, const RunPaths& paths, bool force, const std::
   state.step = run.step;
   state.adam.m.resize(run.model->table().flat_size());
   state.adam.v.resize(run.model->table().flat_size());
-  if (parse_batching(run.config.data.batching) == Batching::stream) {
+  if (run.config.data.batching == Batching::stream) {
     state.carried = run.model->zero_state(run.config.train.batch);
   }
   save_checkpoint(paths.checkpoints(), {fixed_part_hash(run.config), run.data_hash}, state,

@@ -64,7 +64,9 @@ class Recogniser {
     if (shape(U)[0] % hidden != 0 || (gates != 1 && gates != 3 && gates != 4)) {
       refuse(fmt::format("\"{}\" has {} rows of {}", U, shape(U)[0], hidden));
     }
-    model_.config.mixer = gates == 1 ? "rnn" : gates == 3 ? "gru" : "lstm";
+    model_.config.mixer = gates == 1   ? MixerKind::rnn
+                          : gates == 3 ? MixerKind::gru
+                                       : MixerKind::lstm;
     model_.config.hidden = hidden;
     model_.config.skip = false;
   }

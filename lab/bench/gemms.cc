@@ -44,7 +44,7 @@ void add_cell(const ModelConfig& config, const CellShape& cell, dim_t steps, dim
   const dim_t D = cell.hidden;
   const dim_t KD = cell.gates * D;
   const dim_t layers = config.layers;
-  const bool reset_before = config.mixer == "gru" && config.reset == "before";
+  const bool reset_before = config.mixer == MixerKind::gru && config.reset == GruReset::before;
   add_linear("cell W", rows, cell.input, KD, layers, jobs);
   jobs.push_back({"cell U", GemmForm::walk, batch, KD, D, layers * steps});
   jobs.push_back({"cell U dU", GemmForm::weight_gradient, KD, D, rows, layers});
@@ -62,12 +62,10 @@ void add_cell(const ModelConfig& config, const CellShape& cell, dim_t steps, dim
 std::vector<GemmJob> step_gemms(const ModelConfig& config, dim_t vocab, dim_t steps, dim_t batch) {
   const dim_t rows = steps * batch;
   const dim_t D = config.hidden;
-  const CellShape cell = make_cell(parse_choice<CellKind>("model.mixer", config.mixer),
-                                   parse_choice<GruReset>("model.reset", config.reset), D, D)
-                             ->shape();
+  const CellShape cell = make_cell(cell_of(config.mixer).value(), config.reset, D, D)->shape();
   std::vector<GemmJob> jobs;
   add_cell(config, cell, steps, batch, jobs);
-  if (config.block == "transformer") {
+  if (config.block == BlockKind::transformer) {
     const dim_t inner = Mlp::kExpansion * D;
     add_linear("projection", rows, cell.state, D, config.layers, jobs);
     add_chunked_linear("mlp in", rows, D, inner, config.layers, jobs);

@@ -22,17 +22,17 @@ constexpr std::uint64_t kSeed = 1;
 
 struct KnownCell {
   std::string name;
-  std::string cell;
-  std::string reset;
+  MixerKind cell;
+  GruReset reset;
   OnednnCell onednn;
 };
 
 const std::vector<KnownCell>& known_cells() {
   static const std::vector<KnownCell> cells = {
-      {"rnn", "rnn", "after", OnednnCell::rnn},
-      {"gru", "gru", "after", OnednnCell::lbr_gru},
-      {"gru_reset_before", "gru", "before", OnednnCell::gru},
-      {"lstm", "lstm", "after", OnednnCell::lstm}};
+      {"rnn", MixerKind::rnn, GruReset::after, OnednnCell::rnn},
+      {"gru", MixerKind::gru, GruReset::after, OnednnCell::lbr_gru},
+      {"gru_reset_before", MixerKind::gru, GruReset::before, OnednnCell::gru},
+      {"lstm", MixerKind::lstm, GruReset::after, OnednnCell::lstm}};
   return cells;
 }
 
@@ -44,7 +44,8 @@ const KnownCell& find_cell(const std::string& name) {
 std::unique_ptr<RecurrentLayer> make_layer(const LayerCase& shape, const FeedbackConfig& feedback,
                                            ParameterTable& table) {
   const KnownCell& cell = find_cell(shape.cell);
-  return make_recurrent_layer(table, "", cell.cell, cell.reset, shape.hidden, shape.hidden,
+  return make_recurrent_layer(table, "", std::string(name_of(cell.cell)),
+                              std::string(name_of(cell.reset)), shape.hidden, shape.hidden,
                               feedback, kSeed);
 }
 

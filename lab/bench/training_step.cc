@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr double kLearningRate = 1e-4;
 
-ModelConfig three_layers(dim_t hidden, const std::string& block) {
+ModelConfig three_layers(dim_t hidden, BlockKind block) {
   ModelConfig config;
   config.hidden = hidden;
   config.layers = 3;
@@ -32,8 +32,8 @@ FeedbackConfig feedback_of(const std::string& method) {
 
 const std::vector<StepConfig>& step_configs() {
   static const std::vector<StepConfig> configs = {
-      {"ptb_3L256", three_layers(256, "plain"), 10000, 128, 64},
-      {"wikitext_3L512", three_layers(512, "transformer"), 16000, 128, 256}};
+      {"ptb_3L256", three_layers(256, BlockKind::plain), 10000, 128, 64},
+      {"wikitext_3L512", three_layers(512, BlockKind::transformer), 16000, 128, 256}};
   return configs;
 }
 

@@ -30,20 +30,20 @@ constexpr dim_t kMostRounds = 9;
 struct Contender {
   const char* name;
   const char* method;
-  const char* scan;
+  DiagonalForm scan;
 };
 constexpr std::size_t kExact = 0;
 constexpr std::size_t kTruncated = 1;
-constexpr std::array<Contender, 5> kContenders = {{{"bptt", "bptt", "auto"},
-                                                   {"ft", "ft", "auto"},
-                                                   {"dsf:serial", "dsf", "serial"},
-                                                   {"dsf:blocked", "dsf", "blocked"},
-                                                   {"dsf:fft", "dsf", "fft"}}};
+constexpr std::array<Contender, 5> kContenders = {{{"bptt", "bptt", DiagonalForm::automatic},
+                                                   {"ft", "ft", DiagonalForm::automatic},
+                                                   {"dsf:serial", "dsf", DiagonalForm::serial},
+                                                   {"dsf:blocked", "dsf", DiagonalForm::blocked},
+                                                   {"dsf:fft", "dsf", DiagonalForm::fft}}};
 
-std::optional<ScanForm> scan_form(const std::string& scan) {
-  if (scan == "serial") return ScanForm::serial;
-  if (scan == "blocked") return ScanForm::blocked;
-  if (scan == "fft") return ScanForm::fft;
+std::optional<ScanForm> scan_form(DiagonalForm scan) {
+  if (scan == DiagonalForm::serial) return ScanForm::serial;
+  if (scan == DiagonalForm::blocked) return ScanForm::blocked;
+  if (scan == DiagonalForm::fft) return ScanForm::fft;
   return std::nullopt;
 }
 
@@ -78,7 +78,7 @@ class ScanAlone {
   ScanWorkspace work_;
 };
 
-/// A method's layer and, where it has one, its scan. A run gives the times of backward and scan.
+/// A method's layer and, if it has one, its scan. A run gives the times of backward and scan.
 class Runner {
  public:
   Runner(const LayerCase& shape, const LayerInputs& inputs, const Contender& contender) {

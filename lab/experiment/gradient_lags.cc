@@ -42,7 +42,7 @@ class Probe {
         blocks_(build_blocks(config.model, feedback, static_cast<std::uint64_t>(config.train.seed),
                              table_)),
         head_(table_, "head.", width_, model.vocab(), Init::zeros()) {
-    if (config.model.block == "transformer") norm_.emplace(table_, "final_norm.", width_);
+    if (config.model.block == BlockKind::transformer) norm_.emplace(table_, "final_norm.", width_);
     weights_.resize(table_.flat_size());
     gradients_.resize(table_.flat_size());
     copy_weights(model);
@@ -256,10 +256,10 @@ MethodLags compare_method(const std::string& method, const LagBatches& batches, 
 std::vector<MethodLags> compare_lags(const RunConfig& config, const Dataset& data,
                                      const LanguageModel& model,
                                      const GradientComparisonOptions& options) {
-  if (config.model.mixer == "attention" || config.model.mixer == "ema") {
+  if (!cell_of(config.model.mixer)) {
     throw ConfigError(fmt::format(
         "model.mixer = \"{}\" has no feedback through time; lags are for rnn, gru and lstm",
-        config.model.mixer));
+        name_of(config.model.mixer)));
   }
   const LagBatches batches = take_batches(config, data, options);
   const auto exact_model = calibrated(config, "bptt", batches.calibration, model);

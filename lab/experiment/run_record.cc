@@ -177,7 +177,7 @@ Table run_table(const std::vector<RunRecord>& runs) {
   for (const RunRecord& run : runs) {
     const ModelConfig& model = run.config.model;
     table.add_row({run.root.string(), run.state, feedback_title(run.config.feedback.method),
-                   fmt::format("{} {}x{}", model.mixer, model.layers, model.hidden),
+                   fmt::format("{} {}x{}", name_of(model.mixer), model.layers, model.hidden),
                    format_count(static_cast<double>(run.parameters)), steps_text(run),
                    or_dash(run.best_perplexity), format_count(run.tokens_per_second),
                    format_duration(run.seconds)});

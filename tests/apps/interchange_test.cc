@@ -119,19 +119,21 @@ TEST_P(EveryModel, PyTorchAgreesOnTheLogits) {
                 numbers_from("torch_logits.py", "'" + path("model.safetensors") + "' 1 5 9 4 4 7"));
 }
 
-ModelConfig shape(const char* mixer, const char* block, bool skip = true,
-                  const char* reset = "after") {
+ModelConfig shape(MixerKind mixer, BlockKind block, bool skip = true,
+                  GruReset reset = GruReset::after) {
   return {mixer, 16, 2, block, skip, reset, 8};
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Models, EveryModel,
-    ::testing::Values(Case{"rnn", shape("rnn", "plain")}, Case{"gru", shape("gru", "plain")},
-                      Case{"gru_before", shape("gru", "plain", true, "before")},
-                      Case{"lstm", shape("lstm", "plain", false)},
-                      Case{"lstm_transformer", shape("lstm", "transformer")},
-                      Case{"ema", shape("ema", "plain")},
-                      Case{"attention", shape("attention", "transformer")}),
+    ::testing::Values(Case{"rnn", shape(MixerKind::rnn, BlockKind::plain)},
+                      Case{"gru", shape(MixerKind::gru, BlockKind::plain)},
+                      Case{"gru_before",
+                           shape(MixerKind::gru, BlockKind::plain, true, GruReset::before)},
+                      Case{"lstm", shape(MixerKind::lstm, BlockKind::plain, false)},
+                      Case{"lstm_transformer", shape(MixerKind::lstm, BlockKind::transformer)},
+                      Case{"ema", shape(MixerKind::ema, BlockKind::plain)},
+                      Case{"attention", shape(MixerKind::attention, BlockKind::transformer)}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST_F(Interchange, RunComesBackToTheBit) {

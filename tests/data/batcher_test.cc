@@ -433,16 +433,6 @@ TEST(Stream, TooShortTextSaysHowManyStreamsArePossible) {
       HasSubstr("at most 9"));
 }
 
-// --- names ---------------------------------------------------------------------------------------
-
-TEST(BatchingNames, AreParsed) {
-  EXPECT_EQ(parse_batching("sentences"), Batching::sentences);
-  EXPECT_EQ(parse_batching("blocks"), Batching::blocks);
-  EXPECT_EQ(parse_batching("stream"), Batching::stream);
-  EXPECT_THAT(message_of<ConfigError>([] { parse_batching("Stream"); }),
-              HasSubstr("sentences, blocks or stream"));
-}
-
 // --- a real corpus -------------------------------------------------------------------------------
 
 TEST(PennTreebankBatches, CoverTheTextInSentences) {

@@ -205,9 +205,9 @@ TEST(CorpusFile, OnlyTheByteTokenizerTakesBinaryFiles) {
   const TempDirectory dir;
   DataConfig config = with_corpus(dir.write("x.bin", std::string("\xFF\n\0\n\xEF\xBB\n", 7)));
   EXPECT_THROW(read_corpus(config, 0), DataError);
-  config.tokenizer = "char";
+  config.tokenizer = TokenizerKind::character;
   EXPECT_THROW(read_corpus(config, 0), DataError);
-  config.tokenizer = "byte";
+  config.tokenizer = TokenizerKind::byte;
   EXPECT_EQ(read_corpus(config, 0).valid, std::string("\0\n", 2));
 }
 

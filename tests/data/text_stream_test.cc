@@ -24,7 +24,7 @@ std::string joined(const std::vector<std::string>& pieces) {
 }
 
 TEST(TextStream, PutsSpacesBetweenWordsAndNoneBehindALineEnd) {
-  const auto tokenizer = build_tokenizer({.kind = "word"}, "the cat sat");
+  const auto tokenizer = build_tokenizer({.kind = TokenizerKind::word}, "the cat sat");
   TextStream stream(*tokenizer);
   std::vector<token_t> ids;
   tokenizer->encode("the cat", ids);
@@ -37,7 +37,7 @@ TEST(TextStream, PutsSpacesBetweenWordsAndNoneBehindALineEnd) {
 }
 
 TEST(TextStream, HandsOutBytesAsWholeCodePoints) {
-  const auto tokenizer = build_tokenizer({.kind = "byte"}, "x");
+  const auto tokenizer = build_tokenizer({.kind = TokenizerKind::byte}, "x");
   const std::string text = "a\u00e4\u20ac\U0001F600z";
   const auto pieces = pieces_of(*tokenizer, text);
   EXPECT_EQ(joined(pieces), text);
@@ -47,7 +47,7 @@ TEST(TextStream, HandsOutBytesAsWholeCodePoints) {
 }
 
 TEST(TextStream, BytesThatAreNoTextBecomeReplacementCharacters) {
-  const auto tokenizer = build_tokenizer({.kind = "byte"}, "x");
+  const auto tokenizer = build_tokenizer({.kind = TokenizerKind::byte}, "x");
   const std::string mark = "\uFFFD";
   EXPECT_EQ(joined(pieces_of(*tokenizer, "\xFFz")), mark + "z");
   EXPECT_EQ(joined(pieces_of(*tokenizer, "\xC3z")), mark + "z");      // a lead byte alone
@@ -56,7 +56,7 @@ TEST(TextStream, BytesThatAreNoTextBecomeReplacementCharacters) {
 }
 
 TEST(TextStream, CharactersComeBackAsTheyWere) {
-  const auto tokenizer = build_tokenizer({.kind = "char"}, "gr\u00fc\u00dfe\n");
+  const auto tokenizer = build_tokenizer({.kind = TokenizerKind::character}, "gr\u00fc\u00dfe\n");
   EXPECT_EQ(joined(pieces_of(*tokenizer, "gr\u00fc\u00dfe\n\u20ac")), "gr\u00fc\u00dfe\n\uFFFD");
 }
 

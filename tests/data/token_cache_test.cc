@@ -33,7 +33,7 @@ class TokenCacheOfACorpus : public ::testing::Test {
  protected:
   TokenCacheOfACorpus() {
     const std::string lines = small_text(500) + "\n";
-    while (text_.size() < TokenCache::worth_keeping("bpe")) text_ += lines;
+    while (text_.size() < TokenCache::worth_keeping(TokenizerKind::bpe)) text_ += lines;
     config_.corpus = files_.write("text.txt", text_).string();
   }
 
@@ -87,7 +87,7 @@ TEST_F(TokenCacheOfACorpus, SplitWithoutTextIsKeptToo) {
 TEST_F(TokenCacheOfACorpus, OtherTextTokenizerCutOrSplitIsAnotherEntry) {
   split(tokenizer());
   split(tokenizer(), "valid");
-  const BpeTokenizer other(bpe_model({"bpe", 270, 1}, small_text(500)));
+  const BpeTokenizer other(bpe_model({TokenizerKind::bpe, 270, 1}, small_text(500)));
   expect_equal(split(other), make_split(other, text_));
   config_.valid_fraction = 0.25;
   split(tokenizer());
@@ -144,7 +144,7 @@ TEST_F(TokenCacheOfACorpus, TextThatChangesUnderwayIsNotKept) {
 }
 
 TEST_F(TokenCacheOfACorpus, TokenizerIsLearntOnce) {
-  const TokenizerConfig config = {"bpe", 270, 1};
+  const TokenizerConfig config = {TokenizerKind::bpe, 270, 1};
   const auto build = [&] {
     ++made_;
     return build_tokenizer(config, text_);
@@ -161,7 +161,7 @@ TEST_F(TokenCacheOfACorpus, TokenizerIsLearntOnce) {
 }
 
 TEST_F(TokenCacheOfACorpus, SmallTextsWordsAndMadeUpLanguagesLeaveNothingBehind) {
-  split(*build_tokenizer({"word", 0, 1}, text_));
+  split(*build_tokenizer({TokenizerKind::word, 0, 1}, text_));
   files_.write("text.txt", small_text(10));
   split(tokenizer());
   config_.corpus = "synthetic:recall";

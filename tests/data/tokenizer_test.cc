@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 std::unique_ptr<Tokenizer> build(const std::string& kind, std::string_view text, dim_t vocab = 0,
                                  dim_t min_count = 1) {
-  return build_tokenizer({kind, vocab, min_count}, text);
+  return build_tokenizer({parse_choice<TokenizerKind>("kind", kind), vocab, min_count}, text);
 }
 
 std::vector<token_t> encode(const Tokenizer& tokenizer, std::string_view text) {
@@ -202,7 +202,7 @@ TEST_P(EveryTokenizer, LoadsAsItWasSaved) {
   const auto saved = build(GetParam(), text);
   saved->save(dir / "tokenizer.json");
   const auto loaded = load_tokenizer(dir / "tokenizer.json");
-  EXPECT_EQ(loaded->kind(), GetParam());
+  EXPECT_EQ(name_of(loaded->kind()), GetParam());
   EXPECT_EQ(loaded->vocab_size(), saved->vocab_size());
   EXPECT_EQ(loaded->bos(), saved->bos());
   EXPECT_EQ(loaded->eos(), saved->eos());

@@ -24,7 +24,7 @@ using reference::TotalGradients;
 inline FeedbackConfig config_of(const std::string& method, const std::string& scan = "auto") {
   FeedbackConfig config;
   config.method = method;
-  config.scan = scan;
+  config.scan = parse_choice<DiagonalForm>("feedback.scan", scan);
   return config;
 }
 

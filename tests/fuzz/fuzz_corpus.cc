@@ -13,7 +13,8 @@
 namespace dsf {
 namespace {
 
-constexpr std::array<const char*, 3> kKinds = {"word", "char", "byte"};
+constexpr std::array<TokenizerKind, 3> kKinds = {TokenizerKind::word, TokenizerKind::character,
+                                                 TokenizerKind::byte};
 constexpr std::array<Batching, 3> kBatchings = {Batching::sentences, Batching::blocks,
                                                 Batching::stream};
 
@@ -30,7 +31,7 @@ void check_batches(const Split& split, Batching batching, dim_t vocab, token_t b
   }
 }
 
-void check_text(const char* kind, Batching batching, std::string_view text) {
+void check_text(TokenizerKind kind, Batching batching, std::string_view text) {
   const auto tokenizer = build_tokenizer({kind, 0, 1}, text);
   const Split split = make_split(*tokenizer, text);
   require(split.line_starts.back() == static_cast<dim_t>(split.tokens.size()),

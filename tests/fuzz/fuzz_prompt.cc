@@ -22,7 +22,8 @@ struct Reader {
 std::vector<Reader> make_readers() {
   const std::string text = small_text(200) + "caf\xC3\xA9 \xE2\x82\xAC \n";
   std::vector<Reader> readers;
-  for (const char* kind : {"word", "char", "byte", "bpe"}) {
+  for (const TokenizerKind kind :
+       {TokenizerKind::word, TokenizerKind::character, TokenizerKind::byte, TokenizerKind::bpe}) {
     Reader reader;
     reader.tokenizer = build_tokenizer({kind, 0, 1}, text);
     ModelConfig config;
@@ -75,8 +76,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(id >= 0 && id < reader.tokenizer->vocab_size(), "tokens are in the vocabulary");
   }
   const std::string back = reader.tokenizer->decode(ids);
-  const std::string kind = reader.tokenizer->kind();
-  require(back == prompt || (kind != "byte" && kind != "bpe"), "bytes and pieces lose nothing");
+  const TokenizerKind kind = reader.tokenizer->kind();
+  require(back == prompt || (kind != TokenizerKind::byte && kind != TokenizerKind::bpe),
+          "bytes and pieces lose nothing");
   check_showing(*reader.tokenizer, ids);
   // The model is the slow part, and reads tokens that were checked above.
   constexpr std::uint64_t kOneIn = 16;

@@ -121,7 +121,7 @@ TEST_P(EndGradients, OfTheInitialStatesEqualTheDefinitionOfEveryMethod) {
   for (const PackedLayout& layout : layouts()) {
     const Batch batch(GetParam(), layout);
     for (const FeedbackConfig& config : every_config()) {
-      SCOPED_TRACE(config.method + " " + config.scan);
+      SCOPED_TRACE(config.method + " " + std::string(name_of(config.scan)));
       Layer layer(batch, config);
       const Grid<double> e = batch.joined_errors();
       const auto expect_close = [&](const reference::Carry& carry) {
@@ -139,7 +139,7 @@ TEST_P(EndGradients, OfTheLastStatesAreErrorsOfTheLastSteps) {
   for (const PackedLayout& layout : layouts()) {
     const Batch batch(GetParam(), layout);
     for (const FeedbackConfig& config : every_config()) {
-      SCOPED_TRACE(config.method + " " + config.scan);
+      SCOPED_TRACE(config.method + " " + std::string(name_of(config.scan)));
       const LayerResult given = Layer(batch, config).run(batch.e, Layer::Ends::both);
       const LayerResult added =
           Layer(batch, config).run(batch.joined_errors(), Layer::Ends::initial);
@@ -156,7 +156,7 @@ TEST_P(EndGradients, OfTheLastStatesAreErrorsOfTheLastSteps) {
 TEST_P(EndGradients, OfTheInitialStatesDoNotChangeTheOthers) {
   const Batch batch(GetParam(), layouts()[0]);
   for (const FeedbackConfig& config : every_config()) {
-    SCOPED_TRACE(config.method + " " + config.scan);
+    SCOPED_TRACE(config.method + " " + std::string(name_of(config.scan)));
     const LayerResult with = Layer(batch, config).run(batch.e, Layer::Ends::both);
     const LayerResult without = Layer(batch, config).run(batch.e, Layer::Ends::last);
     EXPECT_EQ(with.dx.values, without.dx.values);

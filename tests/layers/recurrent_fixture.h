@@ -21,7 +21,7 @@ using reference::kAllCells;
 inline FeedbackConfig feedback_of(const std::string& method, const std::string& scan = "auto") {
   FeedbackConfig config;
   config.method = method;
-  config.scan = scan;
+  config.scan = parse_choice<DiagonalForm>("feedback.scan", scan);
   return config;
 }
 

@@ -36,8 +36,8 @@ FeedbackConfig feedback(const std::string& method) {
 ModelConfig model_config(const std::string& mixer, const std::string& block, dim_t hidden = 16,
                          dim_t layers = 2) {
   ModelConfig config;
-  config.mixer = mixer;
-  config.block = block;
+  config.mixer = parse_choice<MixerKind>("model.mixer", mixer);
+  config.block = parse_choice<BlockKind>("model.block", block);
   config.hidden = hidden;
   config.layers = layers;
   return config;
@@ -57,11 +57,10 @@ void enlarge_small_weights(LanguageModel& model) {
 class EveryModel : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
   LanguageModel make(std::uint64_t seed = 1) const {
-    ModelConfig config = model_config(std::get<0>(GetParam()), std::get<1>(GetParam()));
-    if (config.mixer == "gru_reset_before") {
-      config.mixer = "gru";
-      config.reset = "before";
-    }
+    const auto& [mixer, block] = GetParam();
+    const bool before = mixer == std::string_view("gru_reset_before");
+    ModelConfig config = model_config(before ? "gru" : mixer, block);
+    if (before) config.reset = GruReset::before;
     return {config, feedback("bptt"), kVocab, seed};
   }
 };
@@ -271,11 +270,7 @@ TEST(LanguageModel, ParameterCountsAreThePapers) {
   EXPECT_EQ(millions("attention", 3), 25.9);
 }
 
-TEST(LanguageModel, RefusesUnknownNamesAndImpossibleSizes) {
-  EXPECT_THROW(count_parameters(model_config("grü", "plain"), feedback("dsf"), kVocab),
-               ConfigError);
-  EXPECT_THROW(count_parameters(model_config("gru", "round"), feedback("dsf"), kVocab),
-               ConfigError);
+TEST(LanguageModel, RefusesUnknownFeedbacksAndImpossibleSizes) {
   EXPECT_THROW(count_parameters(model_config("gru", "plain"), feedback("dfs"), kVocab),
                ConfigError);
   EXPECT_THROW(count_parameters(model_config("gru", "plain", -1), feedback("dsf"), kVocab),

@@ -33,7 +33,7 @@ TEST(StepMemory, OfARegisteredFeedbackIsWhatItSays) {
                     [](const auto& /*config*/, auto /*state_size*/, auto /*seed*/,
                        auto /*purpose*/) { return std::make_unique<KeepsErrors>(); });
   ModelConfig model;
-  model.mixer = "lstm";
+  model.mixer = MixerKind::lstm;
   model.hidden = 16;
   model.layers = 3;
   const dim_t state = 2 * model.hidden;

@@ -43,7 +43,7 @@ lr = 1
 )");
   EXPECT_EQ(config.model.hidden, 512);
   EXPECT_FALSE(config.model.skip);
-  EXPECT_EQ(config.model.mixer, "lstm");
+  EXPECT_EQ(config.model.mixer, MixerKind::lstm);
   EXPECT_THAT(config.feedback.range, ElementsAre(0.25, 1.0));
   EXPECT_EQ(config.train.lr, 1.0);
   EXPECT_EQ(config.train.batch, RunConfig().train.batch);
@@ -146,6 +146,12 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"train.epochs=9000000000000000000", "at most"},
         Wrong{"train.steps=9000000000000000000", "at most"}, Wrong{"model.skip=1", "true or false"},
         Wrong{"model.mixer=gur", "one of: rnn, gru, lstm, attention, ema"},
+        Wrong{"model.block=round", "one of: plain, transformer"},
+        Wrong{"model.reset=between", "one of: after, before"},
+        Wrong{"data.tokenizer=unigram", "one of: word, char, byte, bpe"},
+        Wrong{"data.batching=Stream", "one of: sentences, blocks, stream"},
+        Wrong{"feedback.init=normal", "one of: uniform, linspace, constant"},
+        Wrong{"feedback.scan=parallel", "one of: auto, fused, serial, blocked, fft"},
         Wrong{"data.context=0", "of at least 1"}, Wrong{"data.vocab=-1", "of at least 0"},
         Wrong{"train.batch=0", "of at least 1"}, Wrong{"train.lr=0", "above 0"},
         Wrong{"train.lr=-1e-3", "above 0"}, Wrong{"train.lr=nan", "above 0"},

@@ -15,17 +15,17 @@ constexpr const char* kText = "one two three four\n";
 struct SmallModel {
   SmallModel(const std::string& mixer, const std::string& batching,
              const std::string& kind = "word")
-      : tokenizer(build_tokenizer({.kind = kind}, kText)),
+      : tokenizer(build_tokenizer({.kind = parse_choice<TokenizerKind>("kind", kind)}, kText)),
         model(model_config(mixer), FeedbackConfig{}, tokenizer->vocab_size(), 3) {
     // Initial weights are small; larger ones make every token matter to the next.
     for (float& weight : model.mutable_weights()) weight *= 8.0F;
-    data.batching = batching;
+    data.batching = parse_choice<Batching>("data.batching", batching);
     data.context = 8;
   }
 
   static ModelConfig model_config(const std::string& mixer) {
     ModelConfig config;
-    config.mixer = mixer;
+    config.mixer = parse_choice<MixerKind>("model.mixer", mixer);
     config.hidden = 16;
     config.layers = 2;
     config.context = 8;

@@ -41,7 +41,7 @@ ordered_json summary_of(const std::string& name, const RunFollower& follower) {
   return {{"name", name},
           {"state", run.state},
           {"method", feedback_title(run.config.feedback.method)},
-          {"model", fmt::format("{} {}×{}", model.mixer, model.layers, model.hidden)},
+          {"model", fmt::format("{} {}×{}", name_of(model.mixer), model.layers, model.hidden)},
           {"parameters", run.parameters},
           {"step", run.step},
           {"total_steps", run.total_steps},

@@ -10,10 +10,10 @@ namespace {
 
 ModelConfig model(const std::string& mixer, dim_t hidden, dim_t layers, const std::string& block) {
   ModelConfig config;
-  config.mixer = mixer;
+  config.mixer = parse_choice<MixerKind>("model.mixer", mixer);
   config.hidden = hidden;
   config.layers = layers;
-  config.block = block;
+  config.block = parse_choice<BlockKind>("model.block", block);
   return config;
 }
 
@@ -55,7 +55,7 @@ TEST(StepGemms, LstmIsBroughtBackFromTwiceItsWidth) {
 TEST(StepGemms, GruThatResetsBeforeNeedsTheCandidatesProductInEveryMethod) {
   const ModelConfig after = model("gru", 8, 1, "plain");
   ModelConfig before = after;
-  before.reset = "before";
+  before.reset = GruReset::before;
   const double candidate = 2.0 * 12.0 * 64.0;
   EXPECT_EQ(flops(before, "dsf", 5, 4, 3) - flops(after, "dsf", 5, 4, 3), candidate);
   const double in_walk = 3.0 * 2.0 * 3.0 * 64.0;  // T - 1 steps of three rows

@@ -15,7 +15,7 @@ StepConfig tiny(const std::string& block) {
   StepConfig config{"tiny", {}, 30, 4, 5};
   config.model.hidden = 16;
   config.model.layers = 2;
-  config.model.block = block;
+  config.model.block = parse_choice<BlockKind>("model.block", block);
   return config;
 }
 

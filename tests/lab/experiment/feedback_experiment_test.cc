@@ -75,7 +75,7 @@ TEST(FeedbackExperiment, HasEveryCellAndAtLeastNineMethodsInBothScales) {
     std::set<std::string> cells;
     for (const PaperModel& model : feedback_experiment(scale, "wikitext").models) {
       const RunConfig config = with_assignments(RunConfig(), parse_assignments(model.settings));
-      cells.insert(config.model.mixer);
+      cells.emplace(name_of(config.model.mixer));
       for (const std::string& method : model.methods) {
         FeedbackConfig feedback;
         feedback.method = method;
