@@ -1,6 +1,6 @@
 // Speed of the matrix products at the shapes of training, in FLOP/s.
 //
-//   D = 256 units, GRU (3D gates), V = 10000 words, N = 8192 tokens a batch, 1024 rows of the head
+//   D = 256 units, GRU (3D gates), V = 10000 words, N = 8192 tokens per batch, 1024 rows of the head
 //   at a time, 16 to 64 rows a thread in the walk through time
 
 #include <benchmark/benchmark.h>

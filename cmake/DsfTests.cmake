@@ -63,7 +63,7 @@ endforeach()
 dsf_add_room_test(layering)
 target_include_directories(layering_test PRIVATE "${PROJECT_SOURCE_DIR}")
 
-# The watch page in a real browser; skipped where there is none.
+# The watch page in a real browser; skipped if there is none.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_Interpreter_FOUND AND TARGET dsf_cli)
   add_test(NAME watch_in_browser

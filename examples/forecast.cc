@@ -1,5 +1,5 @@
 // A GRU layer without the language model: it forecasts a noisy series, one value ahead, trained by
-// Diagonal State Feedbacks with a loss of our own. Exit code 1 where it learnt nothing.
+// Diagonal State Feedbacks with a loss of our own. Exit code 1 if it learnt nothing.
 
 #include <cmath>
 #include <iostream>

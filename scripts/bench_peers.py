@@ -173,7 +173,7 @@ def tuning_axes():
 
 
 def run_worker(model, precision, lengths, environment, threads, runs, packed=False):
-    """Seconds of each pass, or None where PyTorch does not finish in time."""
+    """Seconds of each pass, or None if PyTorch does not finish in time."""
     spec = {"model": model, "precision": precision, "lengths": lengths, "threads": threads,
             "runs": runs, "packed": packed}
     command = [sys.executable, os.path.abspath(__file__), "--worker", json.dumps(spec)]
@@ -188,7 +188,7 @@ def run_worker(model, precision, lengths, environment, threads, runs, packed=Fal
 
 
 def tune(precision, threads):
-    """The environment in which (a) is fastest on full blocks, or None where it takes too long."""
+    """The environment in which (a) is fastest on full blocks, or None if it takes too long."""
 
     def measure(environment):
         seconds = run_worker("autograd", precision, [STEPS] * BATCH, environment, threads, 2)

@@ -6,7 +6,7 @@
 # A training is watched for SOAK_SECONDS (7200) while the long tests run, and then the fuzz targets,
 # as many at once as there are cores, each until it has FUZZ_EXECUTIONS (20000000) behind it or
 # FUZZ_SECONDS (3600) have passed. All figures are shown as a table at the end, and stay in
-# build/reliability.txt. Exit code 1 where something failed.
+# build/reliability.txt. Exit code 1 if something failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,7 +16,7 @@ export DSF_FIGURES=$PWD/build/reliability.txt
 failed=0
 figure() { printf '%s\t%s\n' "$1" "$2" >>"$DSF_FIGURES"; }
 
-# A model large enough that a few pages of the program are no per cent of it, on one thread, with
+# A model large enough that a few pages of the program are less than 1 % of it, on one thread, with
 # evaluations and checkpoints all the time. The hours count here and not the steps, so it leaves the
 # cores to the tests.
 soak() {

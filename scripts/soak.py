@@ -28,7 +28,7 @@ def give_up(message):
 
 
 def sample(pid):
-    """(resident KiB, anonymous KiB, open files, threads) of a process, or None where it is gone."""
+    """(resident KiB, anonymous KiB, open files, threads) of a process, or None if it is gone."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
             fields = dict(line.split(":", 1) for line in status)
@@ -65,7 +65,7 @@ def watch(pid, seconds, every, out):
 
 def growth_of(name, column, head, tail, kept):
     """Prints the course of a column; its growth in per cent."""
-    # Medians of the first and last tenth: a checkpoint in progress is no growth.
+    # Medians of the first and last tenth: a checkpoint in progress does not count as growth.
     begin = statistics.median(s[column] for s in head)
     end = statistics.median(s[column] for s in tail)
     growth = 100.0 * (end - begin) / begin
@@ -75,7 +75,7 @@ def growth_of(name, column, head, tail, kept):
 
 
 def report(samples, warmup, limit):
-    """Prints the figures; True where nothing grew."""
+    """Prints the figures; True if nothing grew."""
     kept = [s for s in samples if s[0] >= warmup]
     if len(kept) < 10:
         give_up(f"{len(kept)} samples after {warmup:g} s of warm-up, at least 10 are needed")

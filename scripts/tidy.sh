@@ -11,7 +11,7 @@ for file; do
 done
 ((${#known[@]})) || exit 0
 
-# GCC flags that clang does not know are no finding. stderr counts suppressed warnings: shown only
+# GCC flags that clang does not know are not findings. stderr counts suppressed warnings: shown only
 # when something is wrong.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

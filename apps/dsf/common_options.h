@@ -18,7 +18,7 @@ CLI::Validator positive_number();
 /// --checkpoint best|last, for a command that reads a run. `checkpoint` begins as kAnyCheckpoint.
 void add_checkpoint_option(CLI::App& command, std::string& checkpoint);
 
-/// --threads N. 0, where it begins: as many as there are CPUs for this process.
+/// --threads N. 0, the default: as many as there are CPUs for this process.
 void add_threads_option(CLI::App& command, dim_t& threads);
 
 /// --set SECTION.KEY=VALUE, as often as needed.

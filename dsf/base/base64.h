@@ -10,7 +10,7 @@ namespace dsf {
 
 std::string to_base64(std::string_view bytes);
 
-/// The bytes again; nothing where `text` is not what to_base64 writes.
+/// The bytes again; nothing if `text` is not what to_base64 writes.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace dsf

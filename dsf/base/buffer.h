@@ -83,7 +83,7 @@ class Matrix {
   Matrix() = default;
   Matrix(dim_t rows, dim_t cols) { reshape(rows, cols); }
 
-  /// The new shape; contents undefined (zero where memory is fresh only by `zero`).
+  /// The new shape; contents undefined (`zero` clears them).
   MatrixView<float> reshape(dim_t rows, dim_t cols) {
     buffer_.ensure(rows * cols);
     rows_ = rows;

@@ -6,7 +6,7 @@
 
 namespace dsf {
 
-/// What the CPUID instruction leaves in eax, ebx, ecx and edx; zeros where the CPU has no such leaf.
+/// What the CPUID instruction leaves in eax, ebx, ecx and edx; zeros if the CPU has no such leaf.
 struct CpuidAnswer {
   unsigned a = 0;
   unsigned b = 0;

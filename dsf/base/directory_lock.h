@@ -1,6 +1,6 @@
 #pragma once
 
-// One process at a time in a directory. Everything here throws IoError where the directory cannot
+// One process at a time in a directory. Everything here throws IoError if the directory cannot
 // be opened.
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace dsf {
 /// Holds a directory for this process; released by the destructor or by the end of the process.
 class DirectoryLock {
  public:
-  /// Throws UsageError where another process holds it, and goes on doing so for a moment: one that
+  /// Throws UsageError if another process holds it, and goes on doing so for a moment: one that
   /// asks directory_is_held() has it for an instant.
   explicit DirectoryLock(const std::filesystem::path& directory);
   ~DirectoryLock();

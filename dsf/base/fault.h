@@ -26,10 +26,10 @@ struct Fault {
 /// Counts one call of this name and says what is to become of it.
 Fault next_fault(std::string_view call);
 
-/// Dies here where that was asked for.
+/// Dies here if that was asked for.
 void crash_point(std::string_view name);
 
-/// True where the process is to die here, for a caller that first leaves something half done.
+/// True if the process is to die here, for a caller that first leaves something half done.
 bool crash_due(std::string_view name);
 /// As kill -9.
 [[noreturn]] void crash();

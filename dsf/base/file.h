@@ -69,7 +69,7 @@ void rename_file(const std::filesystem::path& from, const std::filesystem::path&
 /// The file has either its old or its new contents at any moment; durable on return.
 void replace_file(const std::filesystem::path& path, std::string_view contents);
 
-/// The same for contents that are written piece by piece; where `write` throws, the file is as it
+/// The same for contents that are written piece by piece; if `write` throws, the file is as it
 /// was.
 void write_beside(const std::filesystem::path& path, const std::function<void(FileWriter&)>& write);
 

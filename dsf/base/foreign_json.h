@@ -7,7 +7,7 @@
 
 namespace dsf {
 
-/// Throws DataError where values lie deeper in each other than any file of ours has them (copying
+/// Throws DataError if values lie deeper in each other than any file of ours has them (copying
 /// and printing such a document overflows the stack), and what json::parse throws.
 nlohmann::json parse_foreign_json(std::string_view text);
 

@@ -24,7 +24,7 @@ void take_over(int signal, void (*handler)(int)) {
   caught.push_back({signal, std::signal(signal, handler)});
 }
 
-// Written by a signal handler, which may not format: a line break first, where the terminal has
+// Written by a signal handler, which may not format: a line break first, if the terminal has
 // echoed ^C behind a live line.
 const char* announcement = nullptr;
 bool on_terminal = false;

@@ -26,7 +26,7 @@ class InterruptGuard {
 
   /// The signal that asks to stop, or 0.
   static int signal_seen();
-  /// The same, and where none has come: SIGUSR1, once for each time it came.
+  /// The same, and if none has come: SIGUSR1, once for each time it came.
   static int next_request();
 };
 

@@ -11,7 +11,7 @@
 
 namespace dsf {
 
-/// object[key], a whole number from 0 on. Throws Error where it is none, and what object.at(key)
+/// object[key], a whole number from 0 on. Throws Error if it is not one, and what object.at(key)
 /// throws; get<dim_t>() also takes 1e300, which is undefined behaviour, and wraps what is too
 /// large.
 template <typename Json>

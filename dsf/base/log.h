@@ -15,9 +15,9 @@ void log_error(std::string_view message);    ///< "error: message"
 /// From here on only errors are shown: this process is one of several that would all say the same.
 void mute_messages();
 
-/// True where stderr is a terminal that can rewrite a line.
+/// True if stderr is a terminal that can rewrite a line.
 bool terminal_is_live();
-/// Shows `text` on the last line, in place of what stood there. Only where terminal_is_live().
+/// Shows `text` on the last line, in place of what stood there. Only if terminal_is_live().
 void show_live_line(std::string_view text);
 /// Takes the live line away.
 void clear_live_line();

@@ -11,7 +11,7 @@ namespace dsf {
 /// Letters to insert, delete, replace or swap with their neighbour to get from `a` to `b`.
 dim_t edit_distance(std::string_view a, std::string_view b);
 
-/// The known name that was probably meant, or "" where none is near: a third of the letters may be
+/// The known name that was probably meant, or "" if none is near: a third of the letters may be
 /// wrong, at least two.
 std::string nearest_name(std::string_view name, std::span<const std::string> known);
 

@@ -23,7 +23,7 @@ namespace dsf {
 class PackedLayout {
  public:
   PackedLayout() = default;
-  /// `rows_per_step`: B_0 >= B_1 >= ... > 0. Throws DataError where it is not so.
+  /// `rows_per_step`: B_0 >= B_1 >= ... > 0. Throws DataError if it is not so.
   explicit PackedLayout(std::vector<dim_t> rows_per_step);
   /// All `batch` sequences `steps` long.
   static PackedLayout uniform(dim_t steps, dim_t batch);
@@ -35,7 +35,7 @@ class PackedLayout {
   dim_t offset(dim_t t) const { return offset_[static_cast<std::size_t>(t)]; }
   /// Number of steps at which sequence b is alive.
   dim_t length(dim_t b) const { return lengths_[static_cast<std::size_t>(b)]; }
-  /// True where all sequences are equally long: then row (t-1, b) is row (t, b) - B everywhere.
+  /// True if all sequences are equally long: then row (t-1, b) is row (t, b) - B everywhere.
   bool is_uniform() const { return rows_.empty() || rows_.front() == rows_.back(); }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 
-// What this process and this machine have in memory, in bytes; 0 where the system does not say.
+// What this process and this machine have in memory, in bytes; 0 if the system does not say.
 
 namespace dsf {
 

@@ -12,7 +12,7 @@
 namespace dsf::system_call {
 namespace {
 
-// True, with errno set, where the call of this name is to fail.
+// True, with errno set, if the call of this name is to fail.
 bool fails(const char* call) {
   const Fault fault = next_fault(call);
   if (fault.error == 0) return false;

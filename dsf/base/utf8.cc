@@ -10,7 +10,7 @@ namespace {
 
 constexpr bool is_continuation(unsigned char byte) { return (byte & 0xC0U) == 0x80U; }
 
-// Bytes of the sequence that `lead` opens, 0 where no sequence starts so.
+// Bytes of the sequence that `lead` opens, 0 if no sequence starts so.
 constexpr std::size_t sequence_length(unsigned char lead) {
   if (lead < 0x80U) return 1;
   if (lead < 0xC2U) return 0;  // continuation, or the overlong C0 and C1

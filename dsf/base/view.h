@@ -26,7 +26,7 @@ struct MatrixView {
   constexpr T* row(dim_t i) const { return data + i * stride; }
   constexpr T& operator()(dim_t i, dim_t j) const { return data[i * stride + j]; }
   constexpr bool empty() const { return rows == 0 || cols == 0; }
-  /// True where the rows follow each other without a gap.
+  /// True if the rows follow each other without a gap.
   constexpr bool dense() const { return stride == cols; }
 
   constexpr MatrixView middle_rows(dim_t begin, dim_t count) const {

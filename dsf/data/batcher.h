@@ -54,8 +54,8 @@ struct BatchShare {
 class Batcher {
  public:
   /// `split` must outlive the batcher. `shuffled` false keeps the text's order (evaluation); a
-  /// stream is never shuffled. Throws ConfigError where context or batch is not positive, DataError
-  /// where the split is too short for a single batch.
+  /// stream is never shuffled. Throws ConfigError if context or batch is not positive, DataError
+  /// if the split is too short for a single batch.
   Batcher(const Split& split, Batching batching, dim_t context, dim_t batch, token_t bos,
           std::uint64_t seed, bool shuffled);
 
@@ -68,7 +68,7 @@ class Batcher {
   /// DataError for a position that this split does not have.
   void seek(BatchPosition position);
 
-  /// True where the next batch is the first of an epoch (a carried state starts at zero there).
+  /// True if the next batch is the first of an epoch (a carried state starts at zero there).
   bool at_epoch_start() const { return position_.batch == 0; }
   /// Fills `out` (reusing its memory) and moves on, into the next epoch after the last batch. A
   /// share of a small batch may have no sequence.

@@ -19,7 +19,7 @@ class ByteTokenizer final : public Tokenizer {
   StoredTokenizer stored() const override;
 };
 
-/// Throws ConfigError where `config` limits the vocabulary, which bytes do not allow.
+/// Throws ConfigError if `config` limits the vocabulary, which bytes do not allow.
 void check_byte_config(const TokenizerConfig& config);
 
 }  // namespace dsf

@@ -8,7 +8,7 @@ namespace dsf {
 /// Unicode code points.
 class CharTokenizer final : public Tokenizer {
  public:
-  /// `tokens`: <unk>, <bos>, newline, then single characters. Throws DataError where they are not.
+  /// `tokens`: <unk>, <bos>, newline, then single characters. Throws DataError if they are not.
   explicit CharTokenizer(std::vector<std::string> tokens);
 
   TokenizerKind kind() const override { return TokenizerKind::character; }

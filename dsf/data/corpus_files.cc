@@ -95,7 +95,7 @@ void add(std::string_view text, Hasher& hasher) {
   hasher.update(text.data(), text.size());
 }
 
-// Bytes read, or nothing where they cannot be read (again).
+// Bytes read, or nothing if they cannot be read (again).
 std::optional<std::uint64_t> add_file(const fs::path& file, Hasher& hasher) {
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return std::nullopt;  // a pipe is read once only

@@ -21,7 +21,7 @@ struct CorpusFiles {
 /// True for the name of a language made up on the spot: there are no files.
 bool is_made_up(std::string_view corpus);
 
-/// True where the text comes as files, whose ends are cut off for the splits that have none.
+/// True if the text comes as files, whose ends are cut off for the splits that have none.
 bool is_cut(const DataConfig& config);
 
 /// Throws ConfigError for keys that contradict each other, DataError for a directory without a
@@ -36,7 +36,7 @@ struct CorpusIdentity {
 };
 
 /// Reads all files piece by piece, and holds none of them. Nothing for a made-up language, and
-/// where a file is not there or can be read only once (a pipe).
+/// if a file is not there or can be read only once (a pipe).
 std::optional<CorpusIdentity> identify_corpus(const DataConfig& config);
 
 }  // namespace dsf

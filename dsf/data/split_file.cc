@@ -30,7 +30,7 @@ std::span<const T> take(std::string_view& bytes, dim_t count) {
   return numbers;
 }
 
-// True where `bytes` are exactly so many of both, without an overflow on the way.
+// True if `bytes` are exactly so many of both, without an overflow on the way.
 bool fits(const Header& header, std::size_t bytes) {
   const auto most = static_cast<dim_t>(bytes);
   if (header.tokens < 0 || header.tokens > most || header.line_starts < 0 ||

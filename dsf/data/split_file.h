@@ -15,7 +15,7 @@ namespace dsf {
 /// Throws IoError.
 void write_split_file(const Split& split, const std::filesystem::path& file);
 
-/// A split whose numbers stay in `contents`, memory of `owner` aligned as for dim_t. Nothing where
+/// A split whose numbers stay in `contents`, memory of `owner` aligned as for dim_t. Nothing if
 /// that is not what write_split_file writes, or has a token outside [0, vocab).
 std::optional<Split> parse_split(std::string_view contents, dim_t vocab,
                                  std::shared_ptr<const void> owner);

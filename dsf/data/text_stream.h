@@ -24,7 +24,7 @@ class TextStream {
   void decode_pending(std::string& out);
 
   const Tokenizer& tokenizer_;
-  std::vector<token_t> pair_;  // the token before, where there is one, and the one at hand
+  std::vector<token_t> pair_;  // the token before, if there is one, and the one at hand
   std::string pending_;        // bytes not handed out yet
 };
 

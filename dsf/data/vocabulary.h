@@ -15,14 +15,14 @@ namespace dsf {
 
 class Vocabulary {
  public:
-  /// Throws DataError where a token stands twice.
+  /// Throws DataError if a token stands twice.
   explicit Vocabulary(std::vector<std::string> tokens);
 
   dim_t size() const { return static_cast<dim_t>(tokens_.size()); }
   const std::vector<std::string>& tokens() const { return tokens_; }
-  /// The id of `text`, `otherwise` where it is not a token.
+  /// The id of `text`, `otherwise` if it is not a token.
   token_t find(std::string_view text, token_t otherwise) const;
-  /// The text of token `id`. Throws DataError where there is no such id.
+  /// The text of token `id`. Throws DataError if there is no such id.
   const std::string& text(token_t id) const;
 
  private:
@@ -36,7 +36,7 @@ class Vocabulary {
   std::unordered_map<std::string, token_t, Hash, std::equal_to<>> ids_;
 };
 
-/// Throws DataError where `id` is not in [0, size).
+/// Throws DataError if `id` is not in [0, size).
 void require_token(token_t id, dim_t size);
 
 /// A word or character, and how often the training text has it.
@@ -48,7 +48,7 @@ struct CountedToken {
 /// Which tokens to keep, in the order of their ids: `specials` first, then the candidates by
 /// falling count (ties by byte order), without those seen less than config.min_count times, and no
 /// more than config.vocab in all. A candidate that is a special already is not counted twice.
-/// `noun`: "words", "characters". Throws ConfigError for limits that make no sense, DataError where
+/// `noun`: "words", "characters". Throws ConfigError for limits that make no sense, DataError if
 /// the text has fewer tokens than config.vocab asks for.
 std::vector<std::string> choose_tokens(std::span<const std::string> specials,
                                        std::vector<CountedToken> candidates,

@@ -8,7 +8,7 @@ namespace dsf {
 /// Words between ASCII white space.
 class WordTokenizer final : public Tokenizer {
  public:
-  /// `tokens`: <unk>, <bos>, <eos>, then words. Throws DataError where they are not.
+  /// `tokens`: <unk>, <bos>, <eos>, then words. Throws DataError if they are not.
   explicit WordTokenizer(std::vector<std::string> tokens);
 
   TokenizerKind kind() const override { return TokenizerKind::word; }

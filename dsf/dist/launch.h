@@ -7,7 +7,7 @@
 
 namespace dsf {
 
-/// True where this program was compiled with MPI.
+/// True if this program was compiled with MPI.
 bool built_with_mpi();
 
 /// How many processes the launcher (mpirun, or srun with PMIx) says it started together; 1 without
@@ -15,7 +15,7 @@ bool built_with_mpi();
 int launched_processes();
 
 /// The ranks this process was started with: MPI's under a launcher, else a single process. Once in
-/// the life of a process. Throws UsageError where a launcher started several processes of a program
+/// the life of a process. Throws UsageError if a launcher started several processes of a program
 /// without MPI.
 std::unique_ptr<Communicator> join_ranks();
 

@@ -6,7 +6,7 @@
 
 namespace dsf {
 
-/// All processes that the launcher started. Throws UsageError where dsf was built without MPI.
+/// All processes that the launcher started. Throws UsageError if dsf was built without MPI.
 std::unique_ptr<Communicator> make_mpi_communicator();
 
 }  // namespace dsf

@@ -20,7 +20,7 @@ constexpr milliseconds kLookInterval{100};
 constexpr double kPulseSeconds = 0.1;
 constexpr int kEagerTests = 20;  // before the thread begins to sleep between two calls
 constexpr microseconds kSleep{20};
-// MPI_Abort asks the launcher to end everybody; where that takes longer, ending this process makes
+// MPI_Abort asks the launcher to end everybody; if that takes longer, ending this process makes
 // it do so.
 constexpr std::chrono::seconds kAbortPatience{5};
 constexpr int kPulseTag = 1;

@@ -1,4 +1,4 @@
-// Compiled in place of mpi_communicator.cc where the program is built without MPI.
+// Compiled in place of mpi_communicator.cc if the program is built without MPI.
 
 #include "dsf/base/error.h"
 #include "dsf/dist/launch.h"

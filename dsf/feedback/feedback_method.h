@@ -32,7 +32,7 @@ struct FeedbackEntry {
   std::string_view name;  ///< ":K" stands for a whole number, "[:K]" for one that may be left out
   FeedbackKind kind = FeedbackKind::dsf;
   std::string_view title;    ///< as people write it in a table or figure
-  std::string_view example;  ///< a name to try it by, where methods are compared
+  std::string_view example;  ///< the name under which comparisons of methods try it
   std::string_view summary;  ///< what it is, in one line of help
 };
 
@@ -53,7 +53,7 @@ struct FeedbackMethod {
   std::optional<dim_t> number;  ///< K, if the name has one
 };
 
-/// Of the library's own; one that is registered (feedback_registry.h) has no kind. Throws
+/// Parses a name of the library's own methods; a registered one (feedback_registry.h) has no kind. Throws
 /// ConfigError with the known names, or with the nearest one if the method was there once.
 FeedbackMethod parse_feedback_method(std::string_view name);
 

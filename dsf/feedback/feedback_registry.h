@@ -18,7 +18,7 @@ using FeedbackFactory = std::function<std::unique_ptr<Feedback>(
 
 /// From here on `name` is a feedback.method like the library's own, for models and configurations.
 /// Call it at the start of the program: before the first configuration is read, and from one
-/// thread. Throws ConfigError where the name is taken or empty.
+/// thread. Throws ConfigError if the name is taken or empty.
 void register_feedback(const std::string& name, FeedbackFactory factory);
 
 /// The factory of a registered name, or null.

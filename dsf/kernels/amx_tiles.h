@@ -19,7 +19,7 @@ inline constexpr dim_t kTileCols = 16;      ///< of B and C
 inline constexpr dim_t kTileDepth = 32;     ///< columns of A, rows of B
 inline constexpr dim_t kTileNumbers = 512;  ///< bf16
 
-/// True where the CPU multiplies tiles of bf16 and the system lets this process do so.
+/// True if the CPU multiplies tiles of bf16 and the system lets this process do so.
 bool available();
 
 /// op(A) [m, k] as tiles: the tiles of 16 rows one after the other along k, then the next 16 rows.

@@ -19,7 +19,7 @@ namespace dsf::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// y_j = to_bf16(x_j) for all lanes of x, the same bits. Half a unit of the last place that stays is
-/// added, less one bit where that place is even; then the lower half is cut off. A NaN keeps its
+/// added, less one bit if that place is even; then the lower half is cut off. A NaN keeps its
 /// upper half and is made quiet.
 template <class D, class V>
 HWY_INLINE void store_as_bf16(D /*d*/, V x, bf16_t* y) {

@@ -15,7 +15,7 @@
 //   dQ = dS K
 //   dK = dS^T Q
 //
-// Both run on the thread they are called on where that is inside a task of parallel_for.
+// Both run on the thread they are called on if that is inside a task of parallel_for.
 
 #include "dsf/base/view.h"
 

@@ -46,10 +46,10 @@ void reverse_scan_fft(const PackedLayout& layout, std::span<const float> a, Scan
 /// and the blocked form in ScanWorkspace::carries for `batch` sequences that have them all.
 dim_t fft_scan_numbers(dim_t steps, dim_t columns);
 dim_t blocked_scan_numbers(dim_t steps, dim_t batch, dim_t columns);
-/// Of whichever form reverse_scan takes; at most, where some sequences are shorter.
+/// Of whichever form reverse_scan takes; at most, if some sequences are shorter.
 dim_t scan_numbers(ScanForm form, dim_t steps, dim_t batch, dim_t columns);
 
-/// `automatic` takes blocked where there are 256 steps or more and a step has too few elements for
+/// `automatic` takes blocked if there are 256 steps or more and a step has too few elements for
 /// eight tasks, else serial: by the shape alone, so that the result does not depend on the number of
 /// threads.
 void reverse_scan(ScanForm form, const PackedLayout& layout, std::span<const float> a,

@@ -31,9 +31,9 @@ inline void prefetch(const float* row, dim_t n) {
 }
 
 /// How a step of `batch` rows and `width` columns is cut into tasks that walk through time alone:
-/// by rows, and where one is too wide by columns as well.
+/// by rows, and if one is too wide by columns as well.
 struct StepCut {
-  // Elements of one step that a task works on, where the step has so many: g_{t+1} is still in the
+  // Elements of one step that a task works on, if the step has so many: g_{t+1} is still in the
   // first-level cache when g_t needs it, and memory is used in pieces of 8 KB. Narrower pieces use
   // it at half the speed or less.
   static constexpr dim_t kStepElements = 2048;

@@ -15,7 +15,7 @@ void add(ConstMatrixF x, MatrixF y);
 void add_bias(const float* bias, MatrixF y);
 
 /// sums[j] += sum_i x(i, j), `sums` [x.cols]. Rows are summed in chunks of fixed size, the chunks
-/// are added in order. `work` grows to one row a chunk; its content means nothing between calls.
+/// are added in order. `work` grows to one row per chunk; its content means nothing between calls.
 void column_sums(ConstMatrixF x, Buffer<float>& work, float* sums);
 
 /// y = x

@@ -59,7 +59,7 @@ struct OperandView {
   }
 };
 
-/// What multiplies bf16: AMX's tiles, the pairs of AVX512-BF16 through libxsmm where that is faster
+/// What multiplies bf16: AMX's tiles, the pairs of AVX512-BF16 through libxsmm if that is faster
 /// than f32, or f32 itself. Decided once.
 enum class Bf16 { emulated, avx512_bf16, amx };
 Bf16 bf16_by();

@@ -49,7 +49,7 @@ constexpr dim_t copy_stride(dim_t cols) {
   return (lines % 2 == 0 ? lines + 1 : lines) * kCacheLine;
 }
 
-/// True where there is nothing to multiply, k being the inner dimension. C then is the empty sum.
+/// True if there is nothing to multiply, k being the inner dimension. C then is the empty sum.
 bool is_trivial(dim_t k, Into into, MatrixF c);
 
 }  // namespace dsf

@@ -48,7 +48,7 @@ constexpr TileGrid choose_tiles(dim_t m, dim_t n, dim_t k, dim_t enough,
   TileGrid grid{m, n, std::max<dim_t>(m, 1), std::max<dim_t>(n, 1)};
   for (const auto& [rows, cols] : sizes) {
     const dim_t work = std::max(std::min(m, rows), kRowsOfReading) * std::min(n, cols) * k;
-    if (work < kLeastWork) {  // narrow and shallow: taller tiles, where there is none yet
+    if (work < kLeastWork) {  // narrow and shallow: taller tiles, if there is none yet
       const dim_t row_work = std::max<dim_t>(1, std::min(n, cols) * k);
       const dim_t tall = round_up(ceil_div(kLeastWork, row_work), rows);
       if (grid.rows >= m && tall < m) grid = {m, n, tall, cols};
@@ -108,7 +108,7 @@ constexpr CopiedGrid choose_copied_grid(dim_t m, dim_t n, dim_t k) {
   return {tiles, cut_depth(k, ceil_div(kEnoughTasks, tiles.count()))};
 }
 
-/// Tiles for matrix units, at least `wanted` where the product is large enough. The units take the
+/// Tiles for matrix units, at least `wanted` if the product is large enough. The units take the
 /// terms of a sum in the same order in whatever tile it is, so this cut may follow the number of
 /// threads: tiles are as large as can be, because what is read or packed for one meets all of it.
 constexpr TileGrid choose_unit_tiles(dim_t m, dim_t n, dim_t k, dim_t most_rows, dim_t wanted) {

@@ -21,7 +21,7 @@ inline constexpr dim_t kPanelCols = 64;
 /// C (+)= op(A) op(B), A and B in bf16.
 void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c);
 
-/// C (+)= A B, B one panel as it is packed: what is done where libxsmm has no kernel for a shape.
+/// C (+)= A B, B one panel as it is packed: what is done if libxsmm has no kernel for a shape.
 void multiply_without_kernel(const OperandView& a, const std::byte* panel, Into into, MatrixF c);
 
 /// B [k, n], packed once: panels of kPanelCols columns, one after the other.

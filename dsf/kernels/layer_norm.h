@@ -19,7 +19,7 @@ struct LayerNormWeights {
   const float* beta = nullptr;
 };
 
-/// What the backward pass needs beside x: one number a row, [n] each.
+/// What the backward pass needs beside x: one number per row, [n] each.
 struct LayerNormStatistics {
   float* mean = nullptr;
   float* rstd = nullptr;
@@ -31,7 +31,7 @@ struct LayerNormGradients {
   float* beta = nullptr;
 };
 
-/// y [n, D] and the statistics are overwritten. y may be the same view as x where no backward pass
+/// y [n, D] and the statistics are overwritten. y may be the same view as x if no backward pass
 /// follows.
 void layer_norm_forward(ConstMatrixF x, LayerNormWeights weights, LayerNormStatistics statistics,
                         MatrixF y);
@@ -40,7 +40,7 @@ void layer_norm_forward(ConstMatrixF x, LayerNormWeights weights, LayerNormStati
 ///   dx_j   = rstd (d_j - (sum_k d_k + x^_j sum_k d_k x^_k) / D)
 ///   dgamma_j += sum over rows of dy_j x^_j,     dbeta_j += sum over rows of dy_j
 /// dx [n, D] is overwritten and may be the same view as dy; the gradients are accumulated into, by
-/// chunks of rows of fixed size added in order. `work` grows to two rows a chunk.
+/// chunks of rows of fixed size added in order. `work` grows to two rows per chunk.
 void layer_norm_backward(ConstMatrixF dy, ConstMatrixF x, const float* gamma,
                          LayerNormStatistics statistics, Buffer<float>& work, MatrixF dx,
                          LayerNormGradients gradients);

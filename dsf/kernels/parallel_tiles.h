@@ -11,7 +11,7 @@ namespace dsf {
 /// short enough for the tasks of a usual activation matrix to keep many threads busy.
 inline constexpr dim_t kTileElements = 16384;
 
-/// Cuts a [rows, cols] matrix by its shape into tiles of about kTileElements, whole rows where they
+/// Cuts a [rows, cols] matrix by its shape into tiles of about kTileElements, whole rows if they
 /// are short enough, and calls body(tile) for each in parallel.
 template <typename Body>
 void parallel_tiles(dim_t rows, dim_t cols, Body&& body) {

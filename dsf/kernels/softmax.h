@@ -24,7 +24,7 @@ struct CrossEntropy {
   std::span<const token_t> targets;  ///< [n], each in [0, V)
   float scale = 1.0F;                ///< of the gradient, not of the loss
   std::span<float> loss;             ///< [n] overwritten
-  /// [n] overwritten: 1 where the target is the first of the largest logits, else 0
+  /// [n] overwritten: 1 if the target is the first of the largest logits, else 0
   std::span<std::uint8_t> correct;
   /// [V], added to every row of the logits first; null: none. Added here, while the row is in the
   /// cache, it costs no way through memory of its own.

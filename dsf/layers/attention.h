@@ -28,7 +28,7 @@ class Attention final : public Mixer {
  public:
   static constexpr dim_t kDefaultHeads = 8;
 
-  /// Adds `<prefix>qkv.*` [3D, D] to the table, normal with `deviation`. Throws ConfigError where
+  /// Adds `<prefix>qkv.*` [3D, D] to the table, normal with `deviation`. Throws ConfigError if
   /// the heads do not divide the width.
   Attention(ParameterTable& table, const std::string& prefix, dim_t width, dim_t heads,
             float deviation);

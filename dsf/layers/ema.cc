@@ -40,7 +40,7 @@ void for_each_dimension(dim_t channels, dim_t dims, const Body& body) {
 struct Ema::Tape final : MixerTape {
   Matrix vr;             // [rows, 2E]: v and r; backward, their gradients
   Matrix m;              // [rows, E]; backward, its gradient
-  Matrix initial_state;  // [B, N E], empty where the states started at zero
+  Matrix initial_state;  // [B, N E], empty if the states started at zero
   Matrix dq;             // [N, E]
   Matrix dk;             // [N, E]
   Matrix domega;         // [1, E]

@@ -45,7 +45,7 @@ class Ema final : public Mixer {
   static constexpr dim_t default_channels(dim_t width) { return 9 * width / 4; }
 
   /// Adds `<prefix>in.*` [2E, D] (normal with `deviation`), `<prefix>{alpha,delta,beta,eta}` [E, N]
-  /// and `<prefix>omega` [E] to the table. Throws ConfigError where channels or dims are not
+  /// and `<prefix>omega` [E] to the table. Throws ConfigError if channels or dims are not
   /// positive or dims is larger than kEmaMaxDims.
   Ema(ParameterTable& table, const std::string& prefix, dim_t width, dim_t channels, dim_t dims,
       float deviation);

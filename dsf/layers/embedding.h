@@ -18,7 +18,7 @@ struct EmbeddingScratch {
   std::vector<dim_t> rows_by_token;       // N
 };
 
-/// A table of vectors, one a token.
+/// A table of vectors, one per token.
 class Embedding {
  public:
   /// Adds `<prefix>weight` [vocab, width], normal with `deviation`.

@@ -30,7 +30,7 @@ class Mixer {
   virtual ~Mixer() = default;
 
   virtual dim_t output_width() const = 0;
-  /// Width of the state carried from one batch to the next; 0 where there is none to carry.
+  /// Width of the state carried from one batch to the next; 0 if there is none to carry.
   virtual dim_t state_width() const = 0;
   virtual std::unique_ptr<MixerTape> make_tape() const = 0;
   virtual std::vector<NamedBuffer> buffers() { return {}; }

@@ -9,7 +9,7 @@ namespace {
 
 struct PlainBlockTape final : MixerTape {
   std::unique_ptr<MixerTape> mixer;
-  Matrix mixed;    // [N, mixer's width]: the mixer's output, where a projection follows
+  Matrix mixed;    // [N, mixer's width]: the mixer's output, if a projection follows
   Matrix d_mixed;  // its gradient; without a projection, the copy of dy that the mixer may destroy
   LinearScratch projection;
 };

@@ -15,10 +15,10 @@
 
 namespace dsf {
 
-/// A mixer with its skip connection and, where it is needed, its projection.
+/// A mixer with its skip connection and, if it is needed, its projection.
 class PlainBlock final : public Mixer {
  public:
-  /// Adds `<prefix>proj.*` to the table where the mixer's output is not `width` wide;
+  /// Adds `<prefix>proj.*` to the table if the mixer's output is not `width` wide;
   /// `projection_deviation` is the deviation of its initial weights.
   PlainBlock(ParameterTable& table, const std::string& prefix, dim_t width, bool skip,
              float projection_deviation, std::unique_ptr<Mixer> mixer);

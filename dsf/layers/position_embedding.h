@@ -18,7 +18,7 @@ class PositionEmbedding {
 
   dim_t context() const { return weight_.rows; }
 
-  /// y [N, D] in-out. Throws DataError where a sequence is longer than the context.
+  /// y [N, D] in-out. Throws DataError if a sequence is longer than the context.
   void forward(Weights weights, const PackedLayout& layout, MatrixF y) const;
 
   /// dP[t] += sum over b of dy(t, b), in the order of the batch. The gradient of what the positions

@@ -16,7 +16,7 @@
 namespace dsf {
 namespace {
 
-/// `shared_work`: of all recurrent layers, where they rebuild their gates; else null.
+/// `shared_work`: of all recurrent layers, if they rebuild their gates; else null.
 std::unique_ptr<Mixer> build_mixer(const ModelConfig& config, const FeedbackConfig& feedback,
                                    std::uint64_t seed, const std::string& prefix,
                                    const std::shared_ptr<CellWork>& shared_work,

@@ -84,7 +84,7 @@ json parse_unique(std::string_view text) {
   return json::parse(text, watch);
 }
 
-// Bytes of a tensor of this shape. Throws where they do not fit into 64 bits.
+// Bytes of a tensor of this shape. Throws if they do not fit into 64 bits.
 std::uint64_t bytes_of_shape(const std::vector<dim_t>& shape, std::uint64_t element) {
   std::uint64_t bytes = element;
   for (const dim_t size : shape) {

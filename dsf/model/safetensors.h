@@ -61,7 +61,7 @@ class SafetensorsFile {
   const Metadata& metadata() const { return metadata_; }
   bool has(const std::string& name) const { return tensors_.contains(name); }
 
-  /// Throws CheckpointError where `name` is not there with this shape, as F32 or another type
+  /// Throws CheckpointError if `name` is not there with this shape, as F32 or another type
   /// of numbers (tensor_types.h).
   void require(const std::string& name, const std::vector<dim_t>& shape) const;
   /// The bytes of one of tensors().

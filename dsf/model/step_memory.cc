@@ -42,7 +42,7 @@ RowBytes& operator+=(RowBytes& sum, const RowBytes& more) {
 /// What a mixer keeps.
 struct MixerMemory {
   RowBytes kept = {};          // of each row, in every layer
-  RowBytes work = {};          // the same, or once where layers share it (model.recompute)
+  RowBytes work = {};          // the same, or once if layers share it (model.recompute)
   dim_t numbers = 0;           // beside them in every layer, in f32
   dim_t output = 0;            // columns of what it hands on
   bool state_product = false;  // the recurrent matrices are packed for the way back too
@@ -128,7 +128,7 @@ double packed_bytes(const ParameterInfo& parameter, Precision precision) {
   return numbers * (on_units ? 2.0 * kBf16 : kSpread * kFloat);
 }
 
-/// Matrices for both directions; the recurrent ones backward only where the feedback needs it.
+/// Matrices for both directions; the recurrent ones backward only if the feedback needs it.
 double packed_weights(const ParameterTable& table, bool state_product, Precision precision) {
   double bytes = 0.0;
   for (const ParameterInfo& parameter : table.entries()) {

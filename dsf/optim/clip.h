@@ -8,7 +8,7 @@ namespace dsf {
 /// the number of threads.
 double global_norm(std::span<const float> gradient);
 
-/// The factor that brings a gradient of norm `norm` down to at most `max_norm`; 1 where max_norm <=
+/// The factor that brings a gradient of norm `norm` down to at most `max_norm`; 1 if max_norm <=
 /// 0.
 double clip_scale(double norm, double max_norm);
 

@@ -34,9 +34,9 @@ struct RunIdentity {
   std::uint64_t data_hash = kUnknownText;  ///< of all tokens
 };
 
-/// Saves into `checkpoints` (created where missing), points each of `links` ("last", "best") to
+/// Saves into `checkpoints` (created if missing), points each of `links` ("last", "best") to
 /// the new checkpoint, and keeps besides the linked ones the newest `keep`. Changes neither model
-/// nor state. Throws DivergenceError where a number to be saved is not finite, IoError where the
+/// nor state. Throws DivergenceError if a number to be saved is not finite, IoError if the
 /// system refuses; the checkpoints that were there before are still whole then.
 void save_checkpoint(const std::filesystem::path& checkpoints, const RunIdentity& identity,
                      const TrainingState& state, LanguageModel& model,
@@ -48,7 +48,7 @@ std::uint64_t checkpoint_bytes(LanguageModel& model, const TrainingState& state)
 /// Where the files of a checkpoint are read: a directory, or, in tests, memory.
 struct CheckpointFiles {
   std::filesystem::path directory;  ///< their place, for messages
-  /// The contents of a file, nothing where there is none of this name.
+  /// The contents of a file, nothing if there is none of this name.
   std::function<std::optional<std::string>(const char* name)> read;
 };
 CheckpointFiles files_in(const std::filesystem::path& directory);

@@ -27,7 +27,7 @@ struct CheckpointState {
 };
 
 std::string to_json(const CheckpointState& state);
-/// Throws CheckpointError naming `origin` where the text is damaged or of another format version.
+/// Throws CheckpointError naming `origin` if the text is damaged or of another format version.
 CheckpointState parse_checkpoint_state(const std::string& text, const std::string& origin);
 
 }  // namespace dsf

@@ -41,7 +41,7 @@ void set_aside_after(const std::filesystem::path& checkpoints, dim_t step);
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& checkpoints);
 
 /// The directory behind "last" or "best"; before a run's first evaluation none is the best yet, and
-/// the last takes its place. Throws CheckpointError where there is none.
+/// the last takes its place. Throws CheckpointError if there is none.
 std::filesystem::path find_checkpoint(const std::filesystem::path& checkpoints,
                                       const std::string& link);
 

@@ -66,7 +66,7 @@ bool takes_string(const Field& field);
 
 FieldValue get(const Field& field, const RunConfig& config);
 
-/// Sets the field, or throws ConfigError, beginning with `origin`, where type, range or choice do
+/// Sets the field, or throws ConfigError, beginning with `origin`, if type, range or choice do
 /// not fit. A whole number is also a good real one.
 void set(const Field& field, const FieldValue& value, std::string_view origin, RunConfig& config);
 

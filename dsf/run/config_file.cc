@@ -25,7 +25,7 @@ std::optional<double> number_of(const toml::node& node) {
   return std::nullopt;
 }
 
-// The value of a TOML node, or nothing where no key has such a type (tables, dates, lists of
+// The value of a TOML node, or nothing if no key has such a type (tables, dates, lists of
 // others).
 std::optional<FieldValue> value_of(const toml::node& node) {
   if (const auto* text = node.as_string()) return FieldValue(text->get());

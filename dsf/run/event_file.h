@@ -34,7 +34,7 @@ struct Scalar {
 /// their names, as one run.
 class EventFile {
  public:
-  /// Makes the directory where it is missing and a file in it whose name comes after those that are
+  /// Makes the directory if it is missing and a file in it whose name comes after those that are
   /// there. What an earlier process wrote about steps after `step` is declared void: a resumed run
   /// goes through them again.
   EventFile(const std::filesystem::path& directory, dim_t step);

@@ -13,11 +13,11 @@ namespace dsf {
 bool all_finite(std::span<const float> values);
 
 /// The first parameter whose gradient has a number that is not finite: "the gradient of NAME"; ""
-/// where there is none.
+/// if there is none.
 std::string first_not_finite_gradient(LanguageModel& model);
 
 /// The first of all that a checkpoint holds: weights, buffers, moments, carried states, counters.
-/// "" where all are finite.
+/// "" if all are finite.
 std::string first_not_finite(LanguageModel& model, const TrainingState& state);
 
 }  // namespace dsf

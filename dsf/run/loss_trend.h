@@ -13,7 +13,7 @@ struct LossTrend {
   double variance = 0.0;
   dim_t steps = 0;
 
-  /// True where the next loss would be a spike: more than 6 deviations and 0.1 nats above the mean
+  /// True if the next loss would be a spike: more than 6 deviations and 0.1 nats above the mean
   /// of 50 steps or more. Losses of batches are near enough to normal for that not to come by
   /// chance, and a deviation near zero (one batch again and again) must not make it common.
   bool is_spike(double loss) const;

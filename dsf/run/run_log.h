@@ -15,10 +15,10 @@
 
 namespace dsf {
 
-/// "event" of the last whole line of a log; empty where there is none.
+/// "event" of the last whole line of a log; empty if there is none.
 std::string last_event(const std::filesystem::path& log);
 
-/// log.jsonl, metrics.csv and, where wanted, event files of a run.
+/// log.jsonl, metrics.csv and, if wanted, event files of a run.
 class RunLog {
  public:
   /// A new, empty log.
@@ -55,7 +55,7 @@ class RunLog {
 
   AppendFile log_;
   AppendFile metrics_;
-  std::unique_ptr<EventFile> events_;  // where they are wanted
+  std::unique_ptr<EventFile> events_;  // if they are wanted
   double seconds_before_;
 };
 

@@ -19,7 +19,7 @@ BatchShare share_of(const Communicator& ranks);
 LossSum sum_over_ranks(Communicator& ranks, const LossSum& own);
 
 /// What signals ask of this rank or any other: SIGUSR1 to save, another to save and stop, 0 for
-/// nothing. The same answer on all ranks, but for the number of the signal that stops.
+/// nothing. The same answer on all ranks, except the number of the signal that stops.
 int agree_on_signal(Communicator& ranks, int own_signal);
 
 /// Of agree_on_signal's answers.
@@ -28,7 +28,7 @@ bool asks_to_stop(int signal);
 /// `text` of rank 0.
 std::string broadcast_text(Communicator& ranks, const std::string& text);
 
-/// Throws Error, naming this rank and `what`, where its value is not that of rank 0.
+/// Throws Error, naming this rank and `what`, if its value is not that of rank 0.
 void require_same(Communicator& ranks, std::uint64_t value, const std::string& what);
 
 /// A checksum of weights and buffers.

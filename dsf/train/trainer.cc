@@ -256,7 +256,7 @@ void Trainer::watch_loss(const LossSum& sum) {
 }
 
 // A batch whose loss or gradient is not finite changes no weight. It stops the run, or is left out;
-// that cannot help where the weights themselves, or what the feedback has learned, are not finite.
+// that cannot help if the weights themselves, or what the feedback has learned, are not finite.
 void Trainer::pass_over(const LossSum& sum) {
   std::string culprit = first_not_finite_gradient(model_);
   const std::string what = fmt::format(

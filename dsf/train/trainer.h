@@ -23,7 +23,7 @@ namespace dsf {
 /// yourself to train on data or a model of your own.
 class Trainer {
  public:
-  /// All references must outlive the trainer. Throws ConfigError or DataError where configuration
+  /// All references must outlive the trainer. Throws ConfigError or DataError if configuration
   /// and data do not fit; touches no file.
   Trainer(const RunConfig& config, const Dataset& data, LanguageModel& model, RunPaths paths,
           Communicator& ranks = single_process());
@@ -31,11 +31,11 @@ class Trainer {
   const RunIdentity& identity() const { return identity_; }
 
   /// Takes over weights and state of the newest whole checkpoint; damaged ones are passed over with
-  /// a warning. Without any checkpoint the run stands at its start. Throws UsageError where the
-  /// checkpoint was trained on other text, CheckpointError where all are damaged. Touches no file.
+  /// a warning. Without any checkpoint the run stands at its start. Throws UsageError if the
+  /// checkpoint was trained on other text, CheckpointError if all are damaged. Touches no file.
   void restore();
 
-  /// Throws IoError where the disk has no room for the checkpoints that the run will keep. Touches
+  /// Throws IoError if the disk has no room for the checkpoints that the run will keep. Touches
   /// no file.
   void require_space();
 

@@ -10,7 +10,7 @@
 namespace dsf {
 namespace {
 
-// As many parallel streams as in training, or fewer where the split is too short for that: each
+// As many parallel streams as in training, or fewer if the split is too short for that: each
 // stream should be one context long.
 dim_t evaluation_batch(const Split& split, const RunConfig& config) {
   if (config.data.batching != Batching::stream) return config.train.batch;

@@ -47,7 +47,7 @@ token_t Sampler::draw(std::span<const float> logits, Rng& rng) {
     left -= candidate.weight;
     if (left < 0.0) return candidate.token;
   }
-  return best.token;  // where rounding left a remainder
+  return best.token;  // if rounding left a remainder
 }
 
 void Sampler::collect(std::span<const float> logits) {

@@ -35,7 +35,7 @@ class Sampler {
   explicit Sampler(const SamplingConfig& config);
 
   /// Takes one number from `rng`, or none at temperature 0. -inf bans a token. Throws
-  /// DivergenceError where a logit is NaN or none is finite.
+  /// DivergenceError if a logit is NaN or none is finite.
   token_t draw(std::span<const float> logits, Rng& rng);
 
  private:

@@ -21,7 +21,7 @@ void load_named(const fs::path& checkpoints, const std::string& name, StoredMode
   stored.checkpoint = directory.filename();
 }
 
-// The best one or, where that is damaged, the newest that is whole.
+// The best one or, if that is damaged, the newest that is whole.
 void load_any(const fs::path& checkpoints, StoredModel& stored) {
   try {
     load_named(checkpoints, "best", stored);

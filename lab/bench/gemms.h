@@ -41,7 +41,7 @@ struct GemmJob {
 /// BPTT's walk back. Throws ConfigError for a mixer that is not a recurrent cell.
 std::vector<GemmJob> step_gemms(const ModelConfig& config, dim_t vocab, dim_t steps, dim_t batch);
 
-/// True where `method` needs the product.
+/// True if `method` needs the product.
 bool needs(const std::string& method, const GemmJob& job);
 
 /// Operations of a step of `method`.
@@ -53,7 +53,7 @@ class GemmTimer {
   GemmTimer(std::vector<GemmJob> jobs, Precision precision);
 
   const std::vector<GemmJob>& jobs() const { return jobs_; }
-  /// Seconds of each job, `count` times; where that is many, measured on some and multiplied.
+  /// Seconds of each job, `count` times; if that is many, measured on some and multiplied.
   PartTimes run();
 
  private:

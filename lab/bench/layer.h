@@ -65,7 +65,7 @@ class OurLayer {
 /// oneDNN's primitive for the same cell, with the same weights and inputs.
 class OnednnLayer {
  public:
-  /// Throws Error where oneDNN has none.
+  /// Throws Error if oneDNN has none.
   OnednnLayer(const LayerCase& shape, const LayerInputs& inputs);
 
   PartTimes run();

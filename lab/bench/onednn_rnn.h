@@ -27,7 +27,7 @@ struct OnednnRnnShape {
 /// One layer with all its memory. Sequences start from zero states.
 class OnednnRnn {
  public:
-  /// Throws Error where oneDNN has no such primitive on this CPU (bf16 without AVX-512).
+  /// Throws Error if oneDNN has no such primitive on this CPU (bf16 without AVX-512).
   explicit OnednnRnn(const OnednnRnnShape& shape);
   ~OnednnRnn();
   OnednnRnn(OnednnRnn&&) noexcept;

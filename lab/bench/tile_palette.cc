@@ -29,7 +29,7 @@ CpuidAnswer describe_palette(unsigned leaf, unsigned subleaf) {
   return {.a = kTileBytes << 16U | kTiles * kTileBytes, .b = kTiles << 16U | kRowBytes, .c = kRows};
 }
 
-// Whether this thread may execute CPUID; where not, the instruction is a segmentation fault.
+// Whether this thread may execute CPUID; if not, the instruction is a segmentation fault.
 bool allow_cpuid(bool allowed) {
   return syscall(SYS_arch_prctl, ARCH_SET_CPUID, static_cast<unsigned long>(allowed)) == 0;
 }

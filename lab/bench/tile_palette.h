@@ -9,11 +9,11 @@
 
 namespace dsf {
 
-/// True where the CPU says that it has tiles but not how large they are.
+/// True if the CPU says that it has tiles but not how large they are.
 bool hides_tile_palette();
 
 /// While it lives, CPUID describes palette 1 to this thread; all other answers are the CPU's own.
-/// One at a time in the process: others wait. By default it does nothing where nothing is hidden.
+/// One at a time in the process: others wait. By default it does nothing if nothing is hidden.
 class ShownTilePalette {
  public:
   explicit ShownTilePalette(bool needed = hides_tile_palette());
@@ -21,7 +21,7 @@ class ShownTilePalette {
   ShownTilePalette(const ShownTilePalette&) = delete;
   ShownTilePalette& operator=(const ShownTilePalette&) = delete;
 
-  /// False where it was not needed, or where the system cannot trap CPUID.
+  /// False if it was not needed, or if the system cannot trap CPUID.
   bool shown() const { return trapped_; }
 
  private:

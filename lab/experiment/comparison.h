@@ -27,14 +27,14 @@ struct ComparedRun {
   std::vector<EvalReport> evaluations;
 };
 
-/// Trains one method after the other; runs that are there already go on. Stops early where `stop` asks for it, with the runs that took
+/// Trains one method after the other; runs that are there already go on. Stops early if `stop` asks for it, with the runs that took
 /// a step.
 std::vector<ComparedRun> run_comparison(const Comparison& comparison, const StopRequest& stop);
 
 /// Validation perplexity, tokens/s, and where the time of a step goes.
 Table comparison_table(const std::vector<ComparedRun>& runs);
 
-/// Validation perplexity over steps, a curve a method.
+/// Validation perplexity over steps, one curve per method.
 Figure comparison_figure(const std::string& title, const std::vector<ComparedRun>& runs);
 
 }  // namespace dsf

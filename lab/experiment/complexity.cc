@@ -140,7 +140,7 @@ bool is_of(const ComplexityPoint& point, const ComplexityShape& shape) {
 /// What times mean nothing without.
 ordered_json conditions() { return {{"threads", thread_count()}, {"cpu", cpu_name()}}; }
 
-/// Nothing where they were measured under other conditions.
+/// Nothing if they were measured under other conditions.
 std::vector<ComplexityPoint> read_points(const std::filesystem::path& file) {
   std::vector<ComplexityPoint> points;
   if (!std::filesystem::exists(file)) return points;

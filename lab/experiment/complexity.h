@@ -28,7 +28,7 @@ struct ComplexityPoint {
   dim_t hidden = 0;
   double backward = 0.0;            ///< of the layer
   std::optional<double> path = {};  ///< through time alone; FT-BPTT has none
-  double path_spread = 0.0;  ///< median distance of the rounds' from it, where it is a difference
+  double path_spread = 0.0;  ///< median distance of the rounds' from it, if it is a difference
 };
 
 nlohmann::ordered_json to_json(const ComplexityPoint& point);

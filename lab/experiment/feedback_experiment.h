@@ -13,7 +13,7 @@ namespace dsf {
 /// transformer-like layers of 64, a thousand steps each, for gru, lstm and rnn. full: characters
 /// and words of Penn Treebank (one layer of 256 units, words also three), WikiText-2 in the paper's
 /// model of three layers of 512, and recall over gaps of 16, 64, 256 and 1024; on characters and
-/// recall the fixed matrices too. WikiText-2 only where `wikitext` names its directory.
+/// recall the fixed matrices too. WikiText-2 only if `wikitext` names its directory.
 PaperExperiment feedback_experiment(Scale scale, const std::string& wikitext);
 
 }  // namespace dsf

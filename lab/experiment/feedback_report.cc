@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr const char* kPerplexity = "perplexity";
 constexpr const char* kOf = "of";  // the checkpoint, by the hash of its state.json
 
-/// Of the run's best checkpoint; nothing where the corpus has no test split.
+/// Of the run's best checkpoint; nothing if the corpus has no test split.
 std::optional<double> measure_test_perplexity(const fs::path& root, dim_t threads) {
   StoredModel stored = open_stored_model(root, "best", threads);
   const Dataset data = load_dataset_of(root, stored);
@@ -36,7 +36,7 @@ std::optional<double> measure_test_perplexity(const fs::path& root, dim_t thread
   return perplexity_of(sum.mean());
 }
 
-/// What names it in test.json; empty where somebody has removed it to save room, and what was
+/// What names it in test.json; empty if somebody has removed it to save room, and what was
 /// measured of it counts.
 std::string best_checkpoint(const fs::path& root) {
   const fs::path state = RunPaths{root}.checkpoints() / "best" / "state.json";

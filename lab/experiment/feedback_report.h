@@ -19,7 +19,7 @@ namespace dsf {
 struct FeedbackRow {
   std::string model;
   std::string method;
-  std::optional<double> rate;            ///< chosen, where there was a choice
+  std::optional<double> rate;            ///< chosen, if there was a choice
   std::map<double, double> tuning;       ///< best validation perplexity of seed 1 by rate
   std::optional<Statistics> validation;  ///< best perplexity
   std::optional<Statistics> test;        ///< of the checkpoint that was best in validation
@@ -28,7 +28,7 @@ struct FeedbackRow {
   std::optional<double> step_time;  ///< of a training step, FT-BPTT's being 1
 };
 
-/// Test perplexities and step times are measured where they are missing, and kept beside the runs:
+/// Test perplexities and step times are measured if they are missing, and kept beside the runs:
 /// <run>/test.json, <model>/step_times.json. Nothing is measured after `stop` asks for it.
 std::vector<FeedbackRow> feedback_rows(const Reproduction& reproduction,
                                        const std::vector<ModelRuns>& models,
@@ -39,7 +39,7 @@ Table feedback_table(const std::vector<FeedbackRow>& rows);
 /// The same and the perplexity at every learning rate, as JSON text.
 std::string feedback_json(const PaperExperiment& experiment, const std::vector<FeedbackRow>& rows);
 
-/// Gap to BPTT against step time, a point a method.
+/// Gap to BPTT against step time, one point per method.
 Figure feedback_figure(const std::string& model, const std::vector<FeedbackRow>& rows);
 
 }  // namespace dsf

@@ -25,7 +25,7 @@ struct GradientComparisonOptions {
 /// A gradient beside BPTT's, over one parameter or all.
 struct GradientAgreement {
   std::string parameter;  ///< name, or "total"
-  double cosine = 0.0;    ///< 0 where one of the two is zero
+  double cosine = 0.0;    ///< 0 if one of the two is zero
   double norm_ratio = 0.0;
 };
 
@@ -36,7 +36,7 @@ struct MethodAgreement {
   std::vector<GradientAgreement> layers = {};
 };
 
-/// The recurrent matrices of all blocks together (weight_hh); there where a model has any.
+/// The recurrent matrices of all blocks together (weight_hh); there if a model has any.
 inline constexpr const char* kRecurrentRow = "all weight_hh";
 inline constexpr const char* kTotalRow = "total";
 
@@ -57,7 +57,7 @@ class AgreementSum {
 GradientAgreement agreement(const std::string& name, std::span<const float> gradient,
                             std::span<const float> exact);
 
-/// The row of this name; nothing where there is none.
+/// The row of this name; nothing if there is none.
 std::optional<GradientAgreement> row_named(const std::vector<GradientAgreement>& rows,
                                            const std::string& name);
 

@@ -14,7 +14,7 @@ namespace dsf {
 struct CoursePoint {
   dim_t step = 0;
   std::vector<MethodAgreement> methods;
-  std::vector<MethodLags> lags;  ///< where they are asked for
+  std::vector<MethodLags> lags;  ///< if they are asked for
 };
 
 /// What to compare, and whether by lag too.
@@ -35,11 +35,11 @@ std::vector<CoursePoint> gradient_course(const RunConfig& config, const Dataset&
                                          const std::function<void(const CoursePoint&)>& on_point,
                                          LanguageModel& model);
 
-/// Cosine of the recurrent weights' gradient (of the whole one, where there are none): a row a
-/// step, a column a method.
+/// Cosine of the recurrent weights' gradient (of the whole one, if there are none): one row per
+/// step, one column per method.
 Table course_table(const std::vector<CoursePoint>& course);
 
-/// The cosine that stands for a method where there is room for one only: course_table's.
+/// The cosine that stands for a method if there is room for one only: course_table's.
 double headline_cosine(const MethodAgreement& method);
 
 /// gradient_course: headline cosine over the steps. gradient_cost: against `costs`, the time of a

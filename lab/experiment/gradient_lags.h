@@ -20,7 +20,7 @@ namespace dsf {
 
 struct LagAgreement {
   dim_t lag = 0;
-  double cosine = 0.0;  ///< 0 where one of the two is zero
+  double cosine = 0.0;  ///< 0 if one of the two is zero
   double norm_ratio = 0.0;
   double exact_norm = 0.0;  ///< BPTT's, its norm at lag 0 being 1: how much there is to get right
 };
@@ -32,7 +32,7 @@ struct MethodLags {
 };
 
 /// On the batches that compare_gradients measures; every sequence starts at a zero state. Throws
-/// ConfigError where the model's mixer is not a recurrent cell.
+/// ConfigError if the model's mixer is not a recurrent cell.
 std::vector<MethodLags> compare_lags(const RunConfig& config, const Dataset& data,
                                      const LanguageModel& model,
                                      const GradientComparisonOptions& options);

@@ -9,12 +9,12 @@
 
 namespace dsf {
 
-/// NaN where it is missing or no number: what is not finite is written as null.
+/// NaN if it is missing or not a number: what is not finite is written as null.
 double number_at(const nlohmann::json& line, const char* key);
 
 dim_t count_at(const nlohmann::json& line, const char* key, dim_t otherwise);
 
-/// Empty where it is missing or no text.
+/// Empty if it is missing or not text.
 std::string text_at(const nlohmann::json& line, const char* key);
 
 }  // namespace dsf

@@ -23,8 +23,8 @@ struct PaperModel {
   std::vector<std::string> methods;   ///< feedback.method of its runs
   PaperNumbers paper = {};
   std::vector<double> rates = {};  ///< train.lr to choose from; empty: the settings' own
-  std::string corpus = {};         ///< in place of the grid's, where it is not empty
-  std::string x_name = {};         ///< on the figure's x axis, where that has no numbers
+  std::string corpus = {};         ///< in place of the grid's, if it is not empty
+  std::string x_name = {};         ///< on the figure's x axis, if that has no numbers
 };
 
 struct PaperExperiment {
@@ -43,7 +43,7 @@ enum class Scale { quick, full };
 
 std::vector<std::string> paper_experiment_names();
 
-/// Throws UsageError, with the nearest known name, where there is none of this name.
+/// Throws UsageError, with the nearest known name, if there is none of this name.
 PaperExperiment paper_experiment(const std::string& name, Scale scale);
 
 }  // namespace dsf

@@ -49,7 +49,7 @@ void check_same_settings(const GridRun& run, RunConfig stored) {
                   run.root.string()));
 }
 
-// False where the run was stopped.
+// False if the run was stopped.
 bool train(const GridRun& run, const StopRequest& stop) {
   RunRequest request;
   request.out = run.root;

@@ -27,15 +27,15 @@ struct Reproduction {
   dim_t seeds = 1;  ///< runs with train.seed = 1, 2, ...
 };
 
-/// The settings of a model's runs but for method, learning rate and seed.
+/// The settings of a model's runs except method, learning rate and seed.
 std::vector<Assignment> settings_of(const Reproduction& reproduction, const PaperModel& model);
 
 /// The runs of a model by one method, one a seed.
 struct MethodRuns {
   std::string method;
-  dim_t seeds = 1;              ///< runs that were wanted
-  std::vector<RunRecord> runs;  ///< finished; fewer than seeds where they diverged or were stopped
-  std::optional<double> rate = {};       ///< chosen, where there was a choice
+  dim_t seeds = 1;                  ///< runs that were wanted
+  std::vector<RunRecord> runs;      ///< finished; fewer than seeds if they diverged or were stopped
+  std::optional<double> rate = {};  ///< chosen, if there was a choice
   std::map<double, double> tuning = {};  ///< best perplexity of seed 1 by learning rate
 };
 
@@ -47,8 +47,8 @@ struct ModelRuns {
   std::optional<Statistics> perplexity(const std::string& method) const;
 };
 
-/// Trains what is missing. Stops early, with what there is, where `stop` asks for it. A run that
-/// diverges is left out with a warning, and not tried again. Throws UsageError where `out` has a
+/// Trains what is missing. Stops early, with what there is, if `stop` asks for it. A run that
+/// diverges is left out with a warning, and not tried again. Throws UsageError if `out` has a
 /// run of other settings.
 std::vector<ModelRuns> run_reproduction(const Reproduction& reproduction, const StopRequest& stop);
 

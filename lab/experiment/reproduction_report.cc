@@ -49,7 +49,7 @@ const std::vector<std::string> kColumns = {"bptt", "ft", "dsf"};
 double validation_perplexity(const EvalPoint& point) { return point.perplexity; }
 double training_perplexity(const EvalPoint& point) { return std::exp(point.train_loss); }
 
-/// The mean of the runs' values at each evaluation that all of them have, where it is finite.
+/// The mean of the runs' values at each evaluation that all of them have, if it is finite.
 Curve mean_curve(const MethodRuns& runs, double (*value)(const EvalPoint&)) {
   Curve curve{feedback_title(runs.method), runs.method, {}, {}};
   const std::vector<EvalPoint>& places = runs.runs.front().evaluations;

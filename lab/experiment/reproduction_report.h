@@ -19,10 +19,10 @@ Table reproduction_table(const std::vector<ModelRuns>& models);
 std::string reproduction_json(const PaperExperiment& experiment,
                               const std::vector<ModelRuns>& models);
 
-/// Best validation perplexity of each model, a curve a method. Mean over the seeds.
+/// Best validation perplexity of each model, one curve per method. Mean over the seeds.
 Figure reproduction_figure(const PaperExperiment& experiment, const std::vector<ModelRuns>& models);
 
-/// curves_<model>: perplexity of training and validation over the epochs, two curves a method, mean
+/// curves_<model>: perplexity of training and validation over the epochs, two curves per method, mean
 /// over the seeds, as far as all of them were evaluated. Models without a finished run are left
 /// out.
 std::vector<NamedFigure> curve_figures(const std::vector<ModelRuns>& models);

@@ -1,4 +1,4 @@
-"""torch_logits.py F.safetensors ID...: the logits of all steps, one number a line."""
+"""torch_logits.py F.safetensors ID...: the logits of all steps, one number per line."""
 
 import pathlib
 import sys

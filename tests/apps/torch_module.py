@@ -1,6 +1,6 @@
 """torch_module.py KIND V D LAYERS OUT ID...: a PyTorch language model with random weights.
 
-Writes its weights to OUT as safetensors and prints its logits of the ids, one number a line.
+Writes its weights to OUT as safetensors and prints its logits of the ids, one number per line.
 """
 
 import json

@@ -10,7 +10,7 @@ import urllib.request
 
 
 def find_browser():
-    """Paths of chromium and chromedriver, or None where one is missing."""
+    """Paths of chromium and chromedriver, or None if one is missing."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     driver = shutil.which("chromedriver")
     return (chromium, driver) if chromium and driver else None

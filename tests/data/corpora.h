@@ -1,6 +1,6 @@
 #pragma once
 
-// Real corpora, where there are some: directories such as wikitext-2 in DSF_DATA_DIR.
+// Real corpora, if there are some: directories such as wikitext-2 in DSF_DATA_DIR.
 
 #include <cstdlib>
 #include <filesystem>

@@ -236,7 +236,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryTokenizer, ::testing::Values("word", "char"
 
 class DamagedTokenizer : public ::testing::TestWithParam<std::string> {};
 
-// A file that is right but for what is passed in.
+// A file that is right except for what is passed in.
 std::string stored(const std::string& kind, const std::string& tokens) {
   return R"({"format":"dsf-tokenizer","version":1,"kind":)" + kind + R"(,"tokens":)" + tokens + "}";
 }

@@ -165,7 +165,7 @@ json line_of(const json& results, int ranks, bool overlap) {
   throw std::runtime_error("no such line");
 }
 
-// Wants two idle cores: where ranks and wire share too few, the ranks wait for each other.
+// Wants two idle cores: if ranks and wire share too few, the ranks wait for each other.
 TEST(NetworkLong, GradientsTravelBehindAComputedBackwardPass) {
   DSF_NEEDS_RANKS();
   if (launched_processes() > 1) {

@@ -95,7 +95,7 @@ Grid<double> drawn(const std::string& method, dim_t size, std::vector<double> ra
   return as_it_acts(*make_feedback(config, size, seed, "layer"), size);
 }
 
-// What a product of rows of norm 1 at most loses where their entries are rounded to float is some
+// What a product of rows of norm 1 at most loses if their entries are rounded to float is some
 // units of 6e-8.
 constexpr double kRounding = 1e-5;
 

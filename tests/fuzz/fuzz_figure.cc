@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(std::none_of(string.begin(), string.end(), [](char c) { return c >= 0 && c < ' '; }),
             "strings have no control characters");
     const bool is_file = harmless.strings[i].starts_with("./");
-    require(!is_file || string.starts_with("./"), "a file is no pipe");
+    require(!is_file || string.starts_with("./"), "a file is not a pipe");
   }
   return 0;
 }

@@ -106,7 +106,7 @@ Stack constant_forget_gate() {
 }
 
 // It vanishes with the output gate: o = sigmoid(-200) is zero in float. The gradients of U, which
-// multiply h = 0 but for the initial state, are compared only through the others.
+// multiply h = 0 except in the initial state, are compared only through the others.
 TEST(ExactDiagonal, LstmWithClosedOutputGate) {
   Stack s = constant_forget_gate();
   auto& [W, U, b_ih, b_hh] = s.parameters[0];
@@ -121,7 +121,7 @@ TEST(ExactDiagonal, LstmWithClosedOutputGate) {
   }
 }
 
-// And it does not matter where no error reaches h: M reads c alone.
+// And it does not matter as long as no error reaches h: M reads c alone.
 TEST(ExactDiagonal, LstmWhoseErrorsReachTheCellAlone) {
   Stack s = constant_forget_gate();
   for (dim_t j = 0; j < kHidden; ++j) {

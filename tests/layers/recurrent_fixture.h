@@ -57,7 +57,7 @@ struct FastResult {
 /// The library's layers in place of the reference's, everything else the same.
 class FastStack {
  public:
-  /// `shared_work`: where all layers rebuild their gates; null: they keep them.
+  /// `shared_work`: what all layers rebuild their gates in; null: they keep them.
   FastStack(const reference::Stack& stack, const FeedbackConfig& feedback, Precision precision,
             const std::shared_ptr<CellWork>& shared_work = nullptr)
       : stack_(stack) {

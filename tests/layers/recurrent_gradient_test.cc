@@ -80,7 +80,7 @@ TEST_P(RecurrentGradient, ReferenceMethodsDiffer) {
   }
 }
 
-// Rounding of float (6e-8) passes through some 20 operations a step (gates to 4 units in the last
+// Rounding of float (6e-8) passes through some 20 operations per step (gates to 4 units in the last
 // place), 5 steps and 3 layers, and does not all point one way: some hundreds of units at most.
 constexpr double kFloatTolerance = 300 * 6e-8;
 
@@ -238,7 +238,7 @@ double dot(const std::vector<Parameters<double>>& a, const std::vector<Parameter
 // One parameter at a time, so that none hides behind a larger one, along two directions. Along the
 // gradient itself the derivative is its squared norm. A random direction v shows errors of any
 // shape: an error of norm |delta| has a product with v of about |delta| |v| / sqrt(n), n numbers;
-// five times that is the bound. Three slices, sizes that are no multiple of anything.
+// five times that is the bound. Three slices, sizes that are not multiples of anything.
 TEST_P(RecurrentGradient, BpttOfALargeStackEqualsDerivativesAlongDirections) {
   const Stack s = stack(70, PackedLayout({67, 67, 66, 40, 33, 32, 31, 1}));
   const auto gradient = testing::run_fast(s, feedback_of("bptt")).gradients.parameters;

@@ -54,7 +54,7 @@ inline double norm(const Grid<double>& m) {
   return std::sqrt(sum);
 }
 
-/// |actual - expected| / |expected|; absolute where the expected norm is zero.
+/// |actual - expected| / |expected|; absolute if the expected norm is zero.
 inline double relative_error(const Grid<double>& actual, const Grid<double>& expected) {
   Grid<double> difference = actual;
   for (std::size_t i = 0; i < difference.values.size(); ++i) {

@@ -7,7 +7,7 @@
 namespace dsf::reference {
 
 /// a Q^T Q, the rows of Q those of W a^T a made orthonormal, W [rank, .] the Gaussian numbers that
-/// dsf::LowRankFactors draws. `a` itself where it has no higher rank.
+/// dsf::LowRankFactors draws. `a` itself if it has no higher rank.
 Grid<double> low_rank(const Grid<double>& a, dim_t rank);
 
 }  // namespace dsf::reference

@@ -17,10 +17,10 @@ namespace dsf::reference {
 
 struct Stack {
   std::vector<LayerSpec> layers;
-  std::vector<Parameters<double>> parameters;  ///< one a layer
-  std::vector<Grid<double>> maps;              ///< M, one a layer
-  std::vector<Grid<double>> initial;           ///< [B, S], one a layer
-  std::vector<std::vector<double>> diagonals;  ///< a, one a layer
+  std::vector<Parameters<double>> parameters;  ///< one per layer
+  std::vector<Grid<double>> maps;              ///< M, one per layer
+  std::vector<Grid<double>> initial;           ///< [B, S], one per layer
+  std::vector<std::vector<double>> diagonals;  ///< a, one per layer
   bool skip = true;
   PackedLayout layout;
   Grid<double> x;  ///< [N, I]
@@ -29,7 +29,7 @@ struct Stack {
 };
 
 /// `layers` equal layers. One layer alone has no skip connection and I = D + 3; several have I = D.
-/// M is the identity where S = D, else random.
+/// M is the identity if S = D, else random.
 Stack random_stack(CellKind kind, GruReset reset, dim_t layers, dim_t hidden,
                    const PackedLayout& layout, std::uint64_t seed);
 

@@ -20,7 +20,7 @@ constexpr Injected kErrors[] = {{"ENOSPC", "No space left on device"},
                                 {"EIO", "Input/output error"},
                                 {"short", "No space left on device"}};
 
-// One life of `run` in which the k-th call fails. False where it has fewer calls than k.
+// One life of `run` in which the k-th call fails. False if it has fewer calls than k.
 bool fail_once(Lives& lives, const fs::path& run, const Injected& error, int k) {
   const dim_t before = is_run_directory(run) ? Lives::last_checkpoint(run) : -1;
   ProgramResult result;

@@ -85,7 +85,7 @@ class Lives {
  public:
   static constexpr dim_t kSteps = 24;
 
-  /// On a file system in memory where there is one: nothing here cuts the power, so that what a
+  /// On a file system in memory if there is one: nothing here cuts the power, so that what a
   /// disk does with a sync does not matter, and thousands of checkpoints are written.
   explicit Lives(const std::string& batching, dim_t steps = kSteps)
       : rng_(1, "lives"), batching_(batching), steps_(steps) {
@@ -134,7 +134,7 @@ class Lives {
             "train.steps=" + std::to_string(steps_)};
   }
 
-  /// What one types: a new run, or where `run` is one already, --resume.
+  /// What one types: a new run, or if `run` is one already, --resume.
   std::vector<std::string> arguments(const std::filesystem::path& run,
                                      const std::vector<std::string>& more = {}) const {
     std::vector<std::string> words = {"train", "--quiet", "--out", run.string()};
@@ -176,8 +176,8 @@ class Lives {
     return seconds_;
   }
 
-  /// The step of the checkpoint that `last` names, fully checked; -1 where there is no link yet.
-  /// Throws CheckpointError where what it names is not whole.
+  /// The step of the checkpoint that `last` names, fully checked; -1 if there is no link yet.
+  /// Throws CheckpointError if what it names is not whole.
   static dim_t last_checkpoint(const std::filesystem::path& run) {
     const std::filesystem::path last = run / "checkpoints" / "last";
     if (!std::filesystem::exists(std::filesystem::symlink_status(last))) return -1;

@@ -91,7 +91,7 @@ class NanInjector : public TrainObserver {
   Place place_;
 };
 
-// A new run with a NaN: the message it ended with, "" where it came to its end.
+// A new run with a NaN: the message it ended with, "" if it came to its end.
 std::string error_of_run(const Lives& lives, const fs::path& run, const Place& place,
                          const std::string& on_nan) {
   std::vector<std::string> settings = lives.settings();

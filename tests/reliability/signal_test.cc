@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The last step that the log tells of, 0 where it tells of none. The last line may be half written.
+// The last step that the log tells of, 0 if it tells of none. The last line may be half written.
 dim_t logged_step(const fs::path& run) {
   dim_t step = 0;
   std::istringstream lines(slurp(run / "log.jsonl"));

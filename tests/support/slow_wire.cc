@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kDevice = "wire0";
 constexpr int kMtu = 9000;
 
-// True where the command ended well. Its words are ours, without blanks.
+// True if the command ended well. Its words are ours, without blanks.
 bool run(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }

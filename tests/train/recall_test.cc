@@ -68,7 +68,7 @@ Learned train_recall(const std::string& method) {
 // about 0.05 in this unit.
 constexpr double kRemembers = 0.85;
 constexpr double kNearChance = 0.15;
-// Who knows nothing of a value does not get above 0 here, but for chance; who knows every second
+// Who knows nothing of a value does not get above 0 here, except by chance; who knows every second
 // value for sure and guesses the others is at 0.5.
 constexpr double kRemembersOverLongestGap = 0.5;
 

@@ -43,14 +43,14 @@ TEST_P(Resume, StoppedAndResumedRunEqualsTheUninterruptedOneBitForBit) {
   expect_resume_leaves_no_trace({"data.batching=" + batching, "feedback.method=" + method}, stop);
 }
 
-// 120 lines in batches of 8 are 15 steps an epoch: the stops lie inside, at the end of and behind
+// 120 lines in batches of 8 are 15 steps per epoch: the stops lie inside, at the end of and behind
 // the first epoch, and on and off the steps that log and evaluate.
 INSTANTIATE_TEST_SUITE_P(Batchings, Resume,
                          ::testing::Combine(::testing::Values("sentences", "blocks", "stream"),
                                             ::testing::Values("dsf", "bptt"),
                                             ::testing::Values(4, 15, 16)));
 
-// A fitted diagonal is fitted on the first batches and, where it adapts, again every 7: the stops
+// A fitted diagonal is fitted on the first batches and, if it adapts, again every 7: the stops
 // lie inside the calibration, just behind it, and between two refits.
 class ResumeFitted : public ::testing::TestWithParam<Case> {};
 TEST_P(ResumeFitted, StoppedAndResumedRunEqualsTheUninterruptedOneBitForBit) {

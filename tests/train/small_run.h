@@ -31,7 +31,7 @@ inline std::vector<Assignment> small_settings(const std::filesystem::path& corpu
   return parse_assignments(all);
 }
 
-/// Trains into `out`; stops with a signal after `stop_at` steps, where that is not 0.
+/// Trains into `out`; stops with a signal after `stop_at` steps, if that is not 0.
 inline RunSummary small_run(const std::filesystem::path& out, std::vector<Assignment> settings,
                             bool resume = false, dim_t stop_at = 0) {
   class StepCounter : public TrainObserver {

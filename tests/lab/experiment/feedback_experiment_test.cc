@@ -161,7 +161,7 @@ TEST_F(TinyFeedbackGrid, RowsHaveGapTestAndStepTimeAndAreReadBackAtNoCost) {
   EXPECT_EQ(feedback_figure(model().name, rows).curves.size(), 3U);
   EXPECT_EQ(curve_figures(models)[0].figure.curves[0].x.size(), 2U) << "an evaluation a point";
 
-  // All of it was kept: where nothing may be measured, nothing is missing.
+  // All of it was kept: if nothing may be measured, nothing is missing.
   const auto stopped = [] { return SIGTERM; };
   const auto again =
       feedback_rows(reproduction_, run_reproduction(reproduction_, stopped), stopped);
@@ -195,7 +195,7 @@ TEST_F(TinyFeedbackGrid, TestPerplexityOfAnotherCheckpointIsNotBelieved) {
   EXPECT_EQ(perplexity_with_file(written), measured);
   EXPECT_EQ(json::parse(slurp(run / "test.json")), kept) << "and is replaced";
   std::filesystem::remove_all(run / "checkpoints");
-  EXPECT_EQ(test_perplexity(), measured) << "what was measured counts where room was made";
+  EXPECT_EQ(test_perplexity(), measured) << "what was measured counts if room was made";
 }
 
 TEST_F(TinyFeedbackGrid, ADivergedRunIsNotTriedAgain) {
