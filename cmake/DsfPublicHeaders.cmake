@@ -48,6 +48,7 @@ set(DSF_SUPPORTING_HEADERS
   dsf/base/named_buffer.h
   dsf/base/shared_array.h
   dsf/cells/cell.h
+  dsf/cells/cell_kind.h
   dsf/kernels/factored_weights.h
   dsf/kernels/gemm.h
   dsf/kernels/low_rank.h

@@ -18,27 +18,13 @@
 #include <vector>
 
 #include "dsf/base/buffer.h"
-#include "dsf/base/choice.h"
 #include "dsf/base/packed_layout.h"
+#include "dsf/cells/cell_kind.h"
 #include "dsf/kernels/factored_weights.h"
 #include "dsf/kernels/gemm.h"
 #include "dsf/kernels/packed_weights.h"
 
 namespace dsf {
-
-enum class CellKind { rnn, gru, lstm };
-template <>
-struct ChoiceNames<CellKind> {
-  static constexpr std::array<std::string_view, 3> kNames = {"rnn", "gru", "lstm"};
-};
-
-/// Where the GRU applies its reset gate: to the product U h (PyTorch) or to h before it (the
-/// paper).
-enum class GruReset { after, before };
-template <>
-struct ChoiceNames<GruReset> {
-  static constexpr std::array<std::string_view, 2> kNames = {"after", "before"};
-};
 
 /// Whether a feedback multiplies by the Jacobian, so that U is packed for it.
 struct JacobianUse {

@@ -4,7 +4,7 @@
 
 #include "dsf/base/choice.h"
 #include "dsf/base/dim.h"
-#include "dsf/cells/cell.h"
+#include "dsf/cells/cell_kind.h"
 
 namespace dsf {
 
