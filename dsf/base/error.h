@@ -11,6 +11,7 @@
 
 namespace dsf {
 
+/// What every error of dsf derives from.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message) : std::runtime_error(message) {}

@@ -12,6 +12,7 @@
 
 namespace dsf {
 
+/// The files of each split.
 struct CorpusFiles {
   std::vector<std::filesystem::path> train;
   std::vector<std::filesystem::path> valid;  ///< none: cut off the end of train

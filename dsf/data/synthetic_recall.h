@@ -29,6 +29,7 @@
 
 namespace dsf {
 
+/// The sizes of the language.
 struct RecallConfig {
   dim_t gap = 32;          ///< longest count between the value and the question
   dim_t min_gap = 1;       ///< shortest

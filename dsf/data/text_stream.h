@@ -8,6 +8,8 @@
 
 namespace dsf {
 
+/// Turns one sequence of tokens into text. Whoever generates owns one, calls push() for each token and
+/// finish() after the last. It owns the bytes that are not a whole code point yet.
 class TextStream {
  public:
   /// `tokenizer` must outlive the stream.

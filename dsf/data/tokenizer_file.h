@@ -12,6 +12,7 @@
 
 namespace dsf {
 
+/// Everything a tokenizer is made of.
 struct StoredTokenizer {
   TokenizerKind kind = TokenizerKind::word;
   std::vector<std::string> tokens;  ///< in the order of their ids; byte and bpe have none

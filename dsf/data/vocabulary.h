@@ -13,6 +13,8 @@
 
 namespace dsf {
 
+/// Owns the texts of a tokenizer's tokens and finds them by text and by id. The word
+/// tokenizer has one; it does not change once it is built.
 class Vocabulary {
  public:
   /// Throws DataError if a token stands twice.

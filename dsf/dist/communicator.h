@@ -32,6 +32,8 @@ FlatRange part_of(dim_t size, int index, int count);
 /// Names an operation that was started; later ones have larger tickets.
 using Ticket = std::int64_t;
 
+/// This process's place among the ranks, and the operations between them. The program makes one at
+/// its start (dsf/dist/launch.h); the trainer and what it owns call it from the training thread.
 class Communicator {
  public:
   Communicator() = default;

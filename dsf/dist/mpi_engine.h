@@ -20,6 +20,8 @@
 
 namespace dsf {
 
+/// Owns MPI itself, from MPI_Init_thread to MPI_Finalize, the communication thread and its queue.
+/// One per process: its communicators share it and hand it every operation.
 class MpiEngine {
  public:
   /// Calls MPI_Init_thread.

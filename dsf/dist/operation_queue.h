@@ -15,6 +15,8 @@
 
 namespace dsf {
 
+/// Owns the thread and the operations that wait for it. MpiEngine has one and hands in what the
+/// training thread asks for.
 class OperationQueue {
  public:
   /// `when_idle` is called on the queue's thread, every `interval` while there is nothing to do.

@@ -29,6 +29,8 @@ struct OwnProgress {
   bool excused = false;        ///< it may take its time
 };
 
+/// Judges one rank's neighbourhood from pulses and its own progress; sends nothing and starts no
+/// thread. MpiEngine owns one and calls it on the communication thread.
 class Watchdog {
  public:
   static constexpr double kLongestLook = 1.0;

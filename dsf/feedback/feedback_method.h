@@ -48,6 +48,7 @@ std::string feedback_title(std::string_view name);
 /// The examples of all methods, for comparisons.
 std::vector<std::string> feedback_examples();
 
+/// A name, parsed.
 struct FeedbackMethod {
   FeedbackKind kind = FeedbackKind::dsf;
   std::optional<dim_t> number;  ///< K, if the name has one

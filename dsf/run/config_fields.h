@@ -42,6 +42,7 @@ enum class OnResume {
   free      ///< how to go on from here
 };
 
+/// One key: where it lives, what it may be, and what help says of it.
 struct Field {
   std::string_view section;
   std::string_view key;

@@ -14,14 +14,15 @@ std::span<T> part(std::span<T> all, FlatRange range) {
   return all.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()));
 }
 
-//   sent = bf16(x + rest),  rest <- (x + rest) - sent
-// A number that is not finite leaves no rest: the step that carries it will not be taken.
-void round_with_feedback(std::span<const float> x, std::span<float> rest, std::span<bf16_t> sent) {
+//   sent = bf16(x + residual),  residual <- (x + residual) - sent
+// A number that is not finite leaves no residual: the step that carries it will not be taken.
+void round_with_feedback(std::span<const float> x, std::span<float> residual,
+                         std::span<bf16_t> sent) {
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const float wanted = x[i] + rest[i];
+    const float wanted = x[i] + residual[i];
     sent[i] = to_bf16(wanted);
     const float left = wanted - to_float(sent[i]);
-    rest[i] = std::isfinite(left) ? left : 0.0F;
+    residual[i] = std::isfinite(left) ? left : 0.0F;
   }
 }
 
@@ -60,8 +61,8 @@ GradientSync::GradientSync(Communicator& ranks, dim_t flat_size, const SyncOptio
   if (!options.compress) return;
   sent_.resize(flat_size);
   sent_part_.resize(shard_size_);
-  rest_.resize(flat_size);
-  part_rest_.resize(shard_size_);
+  residual_.resize(flat_size);
+  part_residual_.resize(shard_size_);
 }
 
 void GradientSync::ready(std::span<float> gradients, dim_t first) {
@@ -80,19 +81,19 @@ void GradientSync::start(std::span<float> gradients, const Bucket& bucket) {
 }
 
 // Rounding happens on the way, beside the backward pass. Without shards the sums are rounded once
-// more to travel back, and that rest, too, is kept.
+// more to travel back, and that residual, too, is kept.
 void GradientSync::start_compressed(std::span<float> gradients, const Bucket& bucket) {
   const std::span<float> values = part(gradients, bucket.range);
-  const std::span<float> rest = part(rest_.span(), bucket.range);
+  const std::span<float> residual = part(residual_.span(), bucket.range);
   const std::span<bf16_t> sent = part(sent_.span(), bucket.range);
   const std::span<float> sum = shard_part(shard_gradient_, bucket);
-  ranks_.start_local([=] { round_with_feedback(values, rest, sent); });
+  ranks_.start_local([=] { round_with_feedback(values, residual, sent); });
   last_ = ranks_.start_reduce_scatter(std::span<const bf16_t>(sent), sum);
   if (sharded_) return;
-  const std::span<float> part_rest = shard_part(part_rest_, bucket);
+  const std::span<float> part_residual = shard_part(part_residual_, bucket);
   const std::span<bf16_t> part_sent =
       part(sent_part_.span(), {bucket.place, bucket.place + bucket.part.size()});
-  ranks_.start_local([=] { round_with_feedback(sum, part_rest, part_sent); });
+  ranks_.start_local([=] { round_with_feedback(sum, part_residual, part_sent); });
   ranks_.start_all_gather(std::span<const bf16_t>(part_sent), sent);
   last_ = ranks_.start_local(
       [=] { std::transform(sent.begin(), sent.end(), values.begin(), to_float); });

@@ -23,6 +23,7 @@
 
 namespace dsf {
 
+/// Which of the forms above to take.
 struct SyncOptions {
   bool shard_optimizer = false;
   bool compress = false;
@@ -38,6 +39,9 @@ dim_t default_bucket(dim_t flat_size);
 /// beginning.
 std::vector<FlatRange> cut_buckets(dim_t flat_size, dim_t bucket);
 
+/// Owns the buckets, what rounding has taken off, and with shards the part of the gradient that is
+/// this rank's. The trainer owns one; in each step the backward pass calls ready() as gradients
+/// become final, and the training step the other functions after it.
 class GradientSync {
  public:
   /// `ranks` must outlive it.
@@ -95,8 +99,8 @@ class GradientSync {
   // Compressed: what travels, and what rounding has taken off so far.
   Buffer<bf16_t> sent_;
   Buffer<bf16_t> sent_part_;
-  Buffer<float> rest_;
-  Buffer<float> part_rest_;
+  Buffer<float> residual_;
+  Buffer<float> part_residual_;
   double exposed_seconds_ = 0.0;
 };
 

@@ -5,6 +5,7 @@
 
 namespace dsf {
 
+/// How much memory a training will take.
 struct MemoryEstimate {
   double bytes = 0.0;
   bool at_most = false;  ///< every batch was taken to be full, for its text was not there

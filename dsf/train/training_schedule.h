@@ -10,6 +10,8 @@
 
 namespace dsf {
 
+/// Answers the trainer's questions about a step; knows the configuration and nothing of the run's
+/// state. The trainer owns one and asks after each update.
 class TrainingSchedule {
  public:
   TrainingSchedule(const TrainConfig& config, dim_t steps_per_epoch);
