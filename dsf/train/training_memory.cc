@@ -63,7 +63,7 @@ MemoryEstimate estimate_training_memory(const RunConfig& config, const Dataset& 
 
 MemoryEstimate estimate_training_memory(const RunConfig& config, dim_t vocab) {
   const dim_t rows = config.train.batch * config.data.context;
-  const bool uniform = config.data.batching != "sentences";
+  const bool uniform = config.data.batching != Batching::sentences;
   return {step_bytes(config, vocab, {rows, config.train.batch, config.data.context, uniform}),
           true};
 }

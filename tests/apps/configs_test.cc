@@ -44,7 +44,8 @@ TEST(Configs, EveryOneIsAccepted) {
 TEST(Configs, NamesSayWhatIsInside) {
   for (const auto& entry : fs::directory_iterator(kConfigs / "wikitext-103")) {
     const RunConfig config = with_assignments(RunConfig(), read_config_file(entry.path()));
-    std::string name = config.model.mixer + "_" + std::to_string(config.model.layers) + "L" +
+    std::string name = std::string(name_of(config.model.mixer)) + "_" +
+                       std::to_string(config.model.layers) + "L" +
                        std::to_string(config.model.hidden);
     if (config.data.context != 256) name += "_T" + std::to_string(config.data.context);
     EXPECT_EQ(entry.path().stem(), name);
