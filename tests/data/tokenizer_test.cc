@@ -182,9 +182,11 @@ TEST(ByteTokenizer, HasNoVocabularyToLimit) {
 
 // --- all -----------------------------------------------------------------------------------------
 
-TEST(Tokenizer, UnknownKindIsRefusedWithTheKnownOnes) {
-  EXPECT_THAT(message_of<ConfigError>([] { build("unigram", "text"); }),
-              AllOf(HasSubstr("'unigram'"), HasSubstr("word, char, byte or bpe")));
+TEST(TokenizerFile, OfAnUnknownKindIsRefusedWithTheKnownOnes) {
+  const std::string file = R"({"format":"dsf-tokenizer","version":1,"kind":"unigram","tokens":[]})";
+  EXPECT_THAT(
+      message_of<DataError>([&] { parse_tokenizer(file, "t.json"); }),
+      AllOf(HasSubstr("t.json"), HasSubstr("\"unigram\""), HasSubstr("word, char, byte, bpe")));
 }
 
 TEST(Tokenizer, BinaryTrainingTextIsRefusedByAllButByte) {
