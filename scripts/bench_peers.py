@@ -102,7 +102,7 @@ def make_model(torch, kind):
 
 
 def make_batches(torch, lengths, packed):
-    """Rows of random tokens, their targets, and the rows of each step. Where sentences are padded,
+    """Rows of random tokens, their targets, and the rows of each step. If sentences are padded,
     the targets of the padding are ignored; packed, there is none."""
     pack = torch.nn.utils.rnn.pack_padded_sequence
     batches = []

@@ -11,7 +11,7 @@
 
 namespace {
 
-// Where a standard stream is closed, the first file opened would take its place, and messages would
+// If a standard stream is closed, the first file opened would take its place, and messages would
 // end up in it.
 void hold_standard_streams() {
   for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

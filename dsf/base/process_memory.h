@@ -9,7 +9,7 @@ double resident_bytes();
 double resident_code_bytes();
 /// The largest resident_bytes() so far, or since reset_peak_resident().
 double peak_resident_bytes();
-/// Where the system does not allow it, peaks stay those of the whole process.
+/// If the system does not allow it, peaks stay those of the whole process.
 void reset_peak_resident();
 
 /// Memory that can be had now without swapping.

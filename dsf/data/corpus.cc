@@ -39,7 +39,7 @@ void check_fraction(double fraction, std::string_view key) {
   }
 }
 
-// Where lines mean nothing to training, a text of one line (text8) is cut inside it.
+// If lines mean nothing to training, a text of one line (text8) is cut inside it.
 bool cuts_inside_lines(const DataConfig& config) {
   return config.tokenizer == TokenizerKind::character || config.tokenizer == TokenizerKind::byte ||
          config.batching != Batching::sentences;

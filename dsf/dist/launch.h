@@ -24,7 +24,7 @@ std::unique_ptr<Communicator> join_ranks();
 int threads_per_rank(int allowed_cpus, int local_ranks, bool bound);
 int threads_per_rank(const Communicator& ranks);
 
-/// Where the launcher has bound the ranks so that most CPUs of the machine stay idle: what to do
+/// If the launcher has bound the ranks so that most CPUs of the machine stay idle: what to do
 /// about it. Else "".
 std::string binding_advice(const Communicator& ranks, int threads);
 

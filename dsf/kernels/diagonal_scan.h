@@ -13,7 +13,7 @@
 //             pass over memory
 //   fft       correlation with the kernel 1, a, a^2, ..., zero-padded, one column at a time
 //
-// Where a_j = 0, column j keeps its normal numbers to the bit (fft: all bits). Serial and blocked
+// If a_j = 0, column j keeps its normal numbers to the bit (fft: all bits). Serial and blocked
 // still compute e + 0 * g: there -0 may turn into +0, denormals are flushed, and an infinite or NaN
 // g_{t+1} makes g_t NaN.
 

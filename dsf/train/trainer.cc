@@ -293,7 +293,7 @@ void Trainer::diverge(const std::string& message) {
 }
 
 void Trainer::log_training() {
-  // Where every batch was skipped there is nothing to tell.
+  // If every batch was skipped there is nothing to tell.
   if (state_.since_log.tokens > 0) log_->write(report(state_.since_log, since_log_));
   since_log_ = {};
   // A run that stops off schedule and goes on later must average as if it had not stopped.

@@ -10,7 +10,7 @@
 namespace dsf {
 
 /// The loss over a whole split, cut into batches as in training but in the text's order. The model
-/// must be prepared. States of its own are used: a carried training state is not disturbed. Where
+/// must be prepared. States of its own are used: a carried training state is not disturbed. If
 /// several ranks share the work, the sum is over the rank's share of each batch. `progress` is told
 /// before each batch which part of them is done.
 LossSum evaluate_split(
@@ -20,7 +20,7 @@ LossSum evaluate_split(
 /// A target and -log of the probability the model gave it, in nats.
 using TokenObserver = std::function<void(token_t target, double loss)>;
 
-/// evaluate_split one sequence at a time, telling of every target in the text's order. Where the
+/// evaluate_split one sequence at a time, telling of every target in the text's order. If the
 /// text is a stream, it is one stream, with one state carried through all of it.
 LossSum evaluate_tokens(const Split& split, const RunConfig& config, token_t bos,
                         LanguageModel& model, const TokenObserver& observer);
@@ -37,7 +37,7 @@ struct EvaluationReport {
   double unknown_rate = 0.0;  ///< part of the split's tokens that are <unk> for something else
 };
 
-/// Where the batching leaves tokens out (long lines are cut), the split's characters and bytes are
+/// If the batching leaves tokens out (long lines are cut), the split's characters and bytes are
 /// taken in proportion to the tokens that were counted. Bits per character and per byte are those of
 /// the text itself: what <unk> hides has to be said too, and counts 8 bits a byte. Otherwise a
 /// smaller vocabulary would always be the better one.

@@ -5,7 +5,7 @@
 //
 // The backward pass has three matrix products over all rows in common, O(T D^2), which hide what
 // the table is about. So the path through time is also given by itself: for DSF the scan alone, for
-// BPTT what its backward pass takes longer than FT-BPTT's in the same round. Where that difference
+// BPTT what its backward pass takes longer than FT-BPTT's in the same round. If that difference
 // is within the spread of its rounds, negative ones included, it is noise: it is kept, but no
 // exponent is fitted to it.
 

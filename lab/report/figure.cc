@@ -63,7 +63,7 @@ bool look_alike(const MethodStyle& a, const MethodStyle& b) {
   return a.colour == b.colour && a.dash == b.dash && a.point == b.point;
 }
 
-/// One a curve. Curves of one method look the same, all others differ.
+/// One per curve. Curves of one method look the same, all others differ.
 std::vector<MethodStyle> styles_of(const std::vector<Curve>& curves) {
   std::vector<MethodStyle> styles;
   std::size_t next = 0;
@@ -99,7 +99,7 @@ std::filesystem::path with_suffix(const std::filesystem::path& stem, const char*
   return stem.string() + suffix;
 }
 
-/// One block of "x y" lines a curve, two empty lines between them (gnuplot's `index`).
+/// One block of "x y" lines per curve, two empty lines between them (gnuplot's `index`).
 std::string data_text(const Figure& figure) {
   std::string text;
   for (const Curve& curve : figure.curves) {

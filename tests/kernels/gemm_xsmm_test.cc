@@ -32,7 +32,7 @@ Distance distance(ConstMatrixF x, ConstMatrixF y) {
   return d;
 }
 
-// Where libxsmm has no kernel for a shape, the same panel gives the same product. Two orders of summing
+// If libxsmm has no kernel for a shape, the same panel gives the same product. Two orders of summing
 // k products differ by at most 2 (k + 1) eps sum |a b|, and sum |a b| is about k for normal numbers.
 TEST(XsmmPanels, GiveTheSameProductWithoutAKernel) {
   for (const Precision precision : {Precision::f32, Precision::bf16}) {

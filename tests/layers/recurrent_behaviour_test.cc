@@ -46,7 +46,7 @@ TEST_P(RecurrentLayerCells, ZeroDiagonalEqualsFullTruncationToTheBit) {
 void expect_threads_change_nothing(const Stack& s, const FeedbackConfig& feedback,
                                    Precision precision) {
   SCOPED_TRACE(feedback.method + " " + std::string(name_of(feedback.scan)));
-  // Where a feedback learns, the first batch goes back exactly and the second by what it taught.
+  // If a feedback learns, the first batch goes back exactly and the second by what it taught.
   const auto run_with = [&](int threads) {
     const testing::ThreadGuard set(threads);
     testing::FastStack fast(s, feedback, precision);

@@ -1,4 +1,4 @@
-// Where a cell's Jacobian really is a constant diagonal, DSF with that diagonal is BPTT.
+// If a cell's Jacobian really is a constant diagonal, DSF with that diagonal is BPTT.
 
 #include <gtest/gtest.h>
 

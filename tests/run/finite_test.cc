@@ -26,7 +26,7 @@ TEST(Finite, NamesTheMomentThatIsNot) {
   EXPECT_EQ(first_not_finite(model, state), "v." + model.table().entries().front().name);
 }
 
-// Where ranks share the optimiser, each has a part of the moments only.
+// If ranks share the optimiser, each has a part of the moments only.
 TEST(Finite, LooksAtAPartOfTheMomentsAsFarAsItGoes) {
   LanguageModel model = small_model();
   TrainingState state;
