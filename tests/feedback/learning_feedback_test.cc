@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,15 +47,19 @@ std::vector<double> diagonal_of(Feedback& feedback) {
   return {a.begin(), a.end()};
 }
 
+std::unique_ptr<Feedback> adaptive(dim_t calibration, dim_t refit_every) {
+  FeedbackConfig config = config_of("adaptive");
+  config.calibration = calibration;
+  config.refit_every = refit_every;
+  return make_feedback(config, kState, 1, "layer");
+}
+
 // g - e has lost what |e| is larger than g J: a few bits.
 constexpr double kFitTolerance = 1e-5;
 
 TEST(AdaptiveFeedback, FitsTheLeastSquaresDiagonalOnTheFirstBatches) {
   const Problem problem;
-  FeedbackConfig config = config_of("adaptive");
-  config.calibration = 2;
-  config.refit_every = 0;
-  const auto feedback = make_feedback(config, kState, 1, "layer");
+  const auto feedback = adaptive(2, 0);
   const TotalGradients exact = exact_gradients(problem);
   for (int batch = 0; batch < 2; ++batch) expect_close(run(*feedback, problem), exact);
   const std::vector<Sums> sums = sums_of(problem);
@@ -69,10 +74,7 @@ TEST(AdaptiveFeedback, FitsTheLeastSquaresDiagonalOnTheFirstBatches) {
 TEST(AdaptiveFeedback, NeverRefitsIfItsScheduleSaysSo) {
   const Problem problem;
   const Problem other(kLayout, 4);
-  FeedbackConfig config = config_of("adaptive");
-  config.calibration = 1;
-  config.refit_every = 0;
-  const auto feedback = make_feedback(config, kState, 1, "layer");
+  const auto feedback = adaptive(1, 0);
   run(*feedback, problem);
   const std::vector<double> fitted = diagonal_of(*feedback);
   for (int batch = 0; batch < 10; ++batch) run(*feedback, other);
@@ -82,10 +84,7 @@ TEST(AdaptiveFeedback, NeverRefitsIfItsScheduleSaysSo) {
 // counters: calibration batches done, and batches since the last exact one.
 TEST(AdaptiveFeedback, CountsItsBatches) {
   const Problem problem;
-  FeedbackConfig config = config_of("adaptive");
-  config.calibration = 2;
-  config.refit_every = 3;
-  const auto feedback = make_feedback(config, kState, 1, "layer");
+  const auto feedback = adaptive(2, 3);
   const NamedBuffer counters = feedback->buffers().at(3);
   ASSERT_EQ(counters.name, "counters");
   const std::vector<std::vector<float>> expected = {{1, 0}, {2, 0}, {2, 1}, {2, 2},
@@ -100,10 +99,7 @@ TEST(AdaptiveFeedback, CountsItsBatches) {
 TEST(AdaptiveFeedback, RefitsOnTheBatchesOfItsSchedule) {
   const Problem problem;
   const Problem other(kLayout, 4);
-  FeedbackConfig config = config_of("adaptive");
-  config.calibration = 1;
-  config.refit_every = 3;
-  const auto feedback = make_feedback(config, kState, 1, "layer");
+  const auto feedback = adaptive(1, 3);
   run(*feedback, problem);
   const std::vector<double> first = diagonal_of(*feedback);
   run(*feedback, other);
@@ -124,12 +120,9 @@ TEST(AdaptiveFeedback, RefitsOnTheBatchesOfItsSchedule) {
 // What a checkpoint stores is all there is: a feedback with the buffers of another goes on as it.
 TEST(AdaptiveFeedback, BuffersAreTheWholeState) {
   const Problem problem;
-  FeedbackConfig config = config_of("adaptive");
-  config.calibration = 2;
-  config.refit_every = 2;
-  const auto one = make_feedback(config, kState, 1, "layer");
+  const auto one = adaptive(2, 2);
   for (int batch = 0; batch < 3; ++batch) run(*one, problem);
-  const auto two = make_feedback(config, kState, 1, "layer");
+  const auto two = adaptive(2, 2);
   const auto from = one->buffers();
   const auto to = two->buffers();
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -162,16 +155,13 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Nothing goes back from the first step: the other units of a broken batch are sound.
 TEST(AdaptiveFeedback, LeavesAUnitAloneWhoseNumbersAreNotFinite) {
   constexpr dim_t kBroken = 2;
-  FeedbackConfig config = config_of("adaptive");
-  config.calibration = 1;
-  config.refit_every = 1;
   const Problem first;
   const Problem sound(kLayout, 4);
   for (const float bad : {kNaN, kInfinity}) {
     Problem broken = sound;
     broken.e(0, kBroken) = static_cast<double>(bad);
-    const auto meets_broken = make_feedback(config, kState, 1, "layer");
-    const auto meets_sound = make_feedback(config, kState, 1, "layer");
+    const auto meets_broken = adaptive(1, 1);
+    const auto meets_sound = adaptive(1, 1);
     run(*meets_broken, first);
     run(*meets_sound, first);
     const auto before = learned_by(*meets_broken);
@@ -191,13 +181,11 @@ TEST(AdaptiveFeedback, LeavesAUnitAloneWhoseNumbersAreNotFinite) {
 
 // From a later step it goes back to all units; the square of 1e30 is infinite in float.
 TEST(AdaptiveFeedback, StaysFiniteWhateverABatchHolds) {
-  FeedbackConfig config = config_of("adaptive");
-  config.calibration = 1;
   const Problem sound;
   for (const float bad : {kNaN, kInfinity, -kInfinity, 1e30F}) {
     Problem broken;
     broken.e(kLayout.offset(3), 2) = static_cast<double>(bad);
-    const auto feedback = make_feedback(config, kState, 1, "layer");
+    const auto feedback = adaptive(1, 100);
     run(*feedback, broken);
     expect_finite(*feedback);
     EXPECT_TRUE(is_finite(run(*feedback, sound).g)) << bad;
