@@ -58,7 +58,7 @@ class TextJob {
 /// Makes one text at a time and keeps the model of the last one, which is often the next one's.
 class TextMaker {
  public:
-  /// Throws UsageError where another text is being made, and as open_stored_model.
+  /// Throws UsageError if another text is being made, and as open_stored_model.
   std::unique_ptr<TextJob> start(const std::filesystem::path& root, const TextRequest& request);
 
  private:
