@@ -13,7 +13,7 @@ struct OptionDescription {
   std::vector<std::string> names;    ///< "--out"; empty for a positional argument
   std::string positional;            ///< "run"; empty for an option
   std::string value;                 ///< what stands for the value: "FILE"; empty for a flag
-  std::vector<std::string> choices;  ///< the values it takes, where they can be listed
+  std::vector<std::string> choices;  ///< the values it takes, if they can be listed
   std::string default_value;
   std::string description;
   bool required = false;

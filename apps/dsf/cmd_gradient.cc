@@ -77,7 +77,7 @@ Subject open_config(const GradientOptions& options) {
 
 /// Everything that was measured.
 struct Findings {
-  std::vector<CoursePoint> course;  ///< one point where nothing was trained on the way
+  std::vector<CoursePoint> course;  ///< one point if nothing was trained on the way
   std::map<std::string, double> costs;
 
   const CoursePoint& last() const { return course.back(); }
@@ -156,7 +156,7 @@ void print_tables(const GradientOptions& options, const Subject& subject, const 
   }
 }
 
-// Trains where --steps asks for it.
+// Trains if --steps asks for it.
 std::vector<CoursePoint> course_of(const GradientOptions& options, Subject& subject) {
   if (options.steps == 0) {
     return {
@@ -233,7 +233,7 @@ void add_gradient_command(CLI::App& app) {
   command->add_option("--checkpoint", options->checkpoint, "of a run: best or last")
       ->check(CLI::IsMember({"best", "last"}))
       ->capture_default_str();
-  command->add_option("--data", options->data, "the corpus, where the configuration names another");
+  command->add_option("--data", options->data, "the corpus, if the configuration names another");
   add_set_option(*command, options->sets, "of a configuration: another value");
   command->add_flag("--lags", options->course.lags, "also by the number of steps back in time");
   command

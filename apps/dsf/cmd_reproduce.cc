@@ -64,7 +64,7 @@ PaperExperiment experiment_named(const std::string& name, Scale scale,
   return name == kFeedback ? feedback_experiment(scale, wikitext) : paper_experiment(name, scale);
 }
 
-// With one seed; where learning rates are tried, each is a run.
+// With one seed; if learning rates are tried, each is a run.
 std::size_t count_runs(const PaperExperiment& experiment) {
   std::size_t runs = 0;
   for (const PaperModel& model : experiment.models) {
@@ -109,7 +109,7 @@ std::string text_name(const std::string& corpus) {
   return (std::filesystem::path(corpus) / "").parent_path().filename().string();
 }
 
-/// Of all texts that the experiment's models are trained on, `data` where a model names none.
+/// Of all texts that the experiment's models are trained on, `data` if a model names none.
 std::string text_names(const PaperExperiment& experiment, const std::string& data) {
   std::vector<std::string> names;
   for (const PaperModel& model : experiment.models) {

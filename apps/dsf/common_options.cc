@@ -31,7 +31,7 @@ CLI::Validator positive_number() {
 void add_checkpoint_option(CLI::App& command, std::string& checkpoint) {
   command
       .add_option("--checkpoint", checkpoint,
-                  "best or last; without it the best or, where that is damaged, the newest that is "
+                  "best or last; without it the best or, if that is damaged, the newest that is "
                   "whole")
       ->check(CLI::IsMember({"best", "last"}));
 }

@@ -11,7 +11,7 @@ class LineReader {
  public:
   bool is_terminal() const;
 
-  /// The next line without its end; nothing at the end of the input, or where `stop` says so.
+  /// The next line without its end; nothing at the end of the input, or if `stop` says so.
   /// Signals wake it up.
   std::optional<std::string> next(const std::function<int()>& stop);
 

@@ -62,7 +62,7 @@ pieces and token ids of large texts, for the next start
 in place of ~/.cache/dsf
 .TP
 \fBNO_COLOR\fR
-where it is set to anything, messages have no colour, not even on a terminal
+if it is set to anything, messages have no colour, not even on a terminal
 .SH EXIT STATUS
 0: done; 1: failed while working; 2: wrong use or wrong input, and nothing was written.
 )";

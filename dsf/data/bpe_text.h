@@ -10,7 +10,7 @@ namespace dsf {
 /// U+2581: how SentencePiece writes a space.
 inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
-/// Whether SentencePiece may have the spaces: not where its model has no piece for U+2581, which it
+/// Whether SentencePiece may have the spaces: not if its model has no piece for U+2581, which it
 /// would then write in bytes as if the text had that character.
 enum class Spaces { plain, apart };
 

@@ -5,7 +5,7 @@
 //
 //   v5 n4 n3 n2 n1 ask v5
 //
-// Each token follows from the one before it, but for the two values and the length of the count.
+// Each token follows from the one before it, except the two values and the length of the count.
 // The first value is a free choice; to get the last one right, a model must carry it over the
 // count, whose words are all different and press on the state at every step. And it must learn to:
 // that takes credit that goes back over the whole count. Without it the last value stays a guess.

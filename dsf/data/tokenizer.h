@@ -36,7 +36,7 @@ class Tokenizer {
   virtual std::string kind() const = 0;  ///< word | char | byte | bpe
   virtual dim_t vocab_size() const = 0;
   virtual token_t bos() const = 0;  ///< <bos>
-  virtual token_t eos() const = 0;  ///< closes a line: <eos>; the newline, but for word
+  virtual token_t eos() const = 0;  ///< closes a line: <eos>; the newline, except for word
   virtual token_t unk() const = 0;  ///< <unk>; -1 where nothing can be unknown
 
   /// Appends the ids of `text` to `out`. Never adds <bos> or <eos> by itself. Takes any bytes:
@@ -59,7 +59,7 @@ struct TokenizerConfig {
   dim_t min_count = 1;        ///< words or characters seen less often become <unk>
 };
 
-/// Throws ConfigError where `kind` is none of word, char, byte, bpe.
+/// Throws ConfigError if `kind` is not one of word, char, byte, bpe.
 void check_tokenizer_kind(const std::string& kind);
 
 /// Builds from training text. Throws ConfigError for an unknown kind or limits out of range,

@@ -37,9 +37,9 @@ struct NamedFigure {
 
 /// `stem` may lie in a directory of any name; its last part is printable text.
 /// Writes `<stem>.svg` and `<stem>.png`, without curves that have no point, and curves of very many
-/// points thinned (thinning.h). Returns false where no
-/// curve is left, and, after a warning, where gnuplot is not installed (script and data are written
-/// all the same); throws Error where gnuplot fails.
+/// points thinned (thinning.h). Returns false if no
+/// curve is left, and, after a warning, if gnuplot is not installed (script and data are written
+/// all the same); throws Error if gnuplot fails.
 bool write_figure(Figure figure, const std::filesystem::path& stem);
 
 /// The gnuplot script of a figure whose files are called `name`, to be run in their directory.

@@ -15,14 +15,14 @@ struct Statistics {
   double mean = 0.0;
   double deviation = 0.0;  ///< of a single value (n - 1); 0 for one value
   dim_t count = 0;         ///< of values
-  dim_t wanted = 0;        ///< more than `count` where runs diverged or were stopped
+  dim_t wanted = 0;        ///< more than `count` if runs diverged or were stopped
 };
 
-/// Nothing where there is no value.
+/// Nothing if there is no value.
 std::optional<Statistics> statistics_of(const std::vector<double>& values, dim_t wanted);
 
-/// "12.34", "12.34 ± 0.05" where there are several values, "12.34 (1 of 3)" where there are fewer
-/// than wanted, "-" where there is none.
+/// "12.34", "12.34 ± 0.05" if there are several values, "12.34 (1 of 3)" if there are fewer
+/// than wanted, "-" if there is none.
 std::string cell(const std::optional<Statistics>& value);
 std::string cell(const std::optional<double>& value, int digits);
 

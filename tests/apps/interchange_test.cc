@@ -1,4 +1,4 @@
-// dsf export and dsf import: bit-exact round trips, and agreement with PyTorch where it is there.
+// dsf export and dsf import: bit-exact round trips, and agreement with PyTorch if it is there.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -26,12 +26,12 @@ inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-/// Stops the target where a promise is broken.
+/// Stops the target if a promise is broken.
 inline void require(bool kept, const char* promise) {
   if (!kept) throw std::logic_error(promise);
 }
 
-/// Ends the process where an input takes more than a second, of this thread's own time: by the
+/// Ends the process if an input takes more than a second, of this thread's own time: by the
 /// clock it depends on what else the machine does.
 class SecondLimit {
  public:

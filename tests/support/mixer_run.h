@@ -13,7 +13,7 @@ struct MixerResult {
   reference::Grid<double> y;
   reference::Grid<double> dx;
   Values parameters;              ///< gradients
-  reference::Grid<double> state;  ///< at the end; empty where none was carried
+  reference::Grid<double> state;  ///< at the end; empty if none was carried
 
   bool operator==(const MixerResult& other) const {
     const auto same = [](const Values& a, const Values& b) {
