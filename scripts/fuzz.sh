@@ -11,7 +11,7 @@
 # Needs build-fuzz (make fuzz builds it). Inputs that reach something new are kept in
 # build-fuzz/corpus, so that the next run goes on from there. Prints the executions of this run and
 # of all runs so far; exit code 1 if a target found a fault, with the input in build-fuzz/found.
-# Where DSF_FIGURES names a file, the counts are added to it.
+# If DSF_FIGURES names a file, the counts are added to it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,4 +1,4 @@
-// dsf demo: the same GRU trained by BPTT, FT-BPTT and DSF on one text; a table and a figure.
+// dsf demo: the same GRU trained with BPTT, FT-BPTT and DSF on one text; a table and a figure.
 
 #include <fmt/format.h>
 

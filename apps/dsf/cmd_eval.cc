@@ -85,7 +85,7 @@ Split load_split(const EvalOptions& options, const StoredModel& stored) {
   return load_dataset_of(options.run, stored).split(options.split);
 }
 
-/// `token` as a field of a CSV file; a byte that is no text by itself as \xNN.
+/// `token` as a field of a CSV file; a byte that is not text by itself as \xNN.
 std::string csv_field(const Tokenizer& tokenizer, token_t token) {
   const std::string text = token == tokenizer.eos() ? "\\n" : tokenizer.decode({token});
   std::string field = "\"";
@@ -158,7 +158,7 @@ void add_eval_command(CLI::App& app) {
       ->check(CLI::IsMember({"train", "valid", "test"}))
       ->capture_default_str();
   add_checkpoint_option(*command, options->checkpoint);
-  command->add_option("--data", options->data, "the corpus, where it has moved since training");
+  command->add_option("--data", options->data, "the corpus, if it has moved since training");
   command->add_option("--text", options->text, "evaluate this text file instead of a split")
       ->option_text("FILE")
       ->excludes("--split")

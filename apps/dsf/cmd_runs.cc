@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/dsf/commands.h"
+#include "apps/dsf/error_text.h"
 #include "apps/dsf/json_text.h"
-#include "dsf/base/error.h"
 #include "dsf/base/log.h"
 #include "lab/experiment/run_record.h"
 
@@ -45,8 +45,8 @@ void run_runs(const RunsOptions& options) {
   for (const fs::path& path : find_runs(options.directory)) {
     try {
       runs.push_back(read_run_record(path.lexically_normal()));
-    } catch (const Error& error) {  // one damaged run does not hide the others
-      log_warning(error.what());
+    } catch (const std::exception& error) {  // one damaged run does not hide the others
+      log_warning(fmt::format("{} is left out: {}", path.string(), error_text(error)));
     }
   }
   if (options.json) {

@@ -84,7 +84,7 @@ std::vector<token_t> read_ids() {
     const char* const end = word.data() + word.size();
     const auto [stop, error] = std::from_chars(word.data(), end, id);
     if (error != std::errc() || stop != end) {
-      throw UsageError(fmt::format("\"{}\" is no token id; expected whole numbers", word));
+      throw UsageError(fmt::format("\"{}\" is not a token id; expected whole numbers", word));
     }
     ids.push_back(id);
   }

@@ -8,15 +8,13 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
-#include <new>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "apps/dsf/cli_description.h"
 #include "apps/dsf/commands.h"
+#include "apps/dsf/error_text.h"
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
 #include "dsf/base/nearest_name.h"
@@ -66,7 +64,7 @@ std::string say_unexpected(const CLI::App& command) {
                      fmt::join(command.remaining(), " "));
 }
 
-/// What CLI11 found wrong, in our words where its own do not tell what would be right.
+/// What CLI11 found wrong, in our words if its own do not tell what would be right.
 std::string say_wrong(const CLI::ParseError& error, const CLI::App& command) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return say_unexpected(command);
   const std::string text = error.what();
@@ -75,12 +73,6 @@ std::string say_wrong(const CLI::ParseError& error, const CLI::App& command) {
     return fmt::format("{} is not a number that it can take", text.substr(kNotConverted.size()));
   }
   return text;
-}
-
-/// nlohmann's messages begin with the name of their class in brackets.
-std::string behind_bracket(std::string_view text) {
-  const std::size_t close = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
-  return std::string(close == std::string_view::npos ? text : text.substr(close + 2));
 }
 
 std::string full_name(const CLI::App& command) {
@@ -168,18 +160,8 @@ int run_program(int argc, char** argv) {
   } catch (const Error& error) {
     log_error(error.what());
     return error.exit_code();
-  } catch (const std::bad_alloc&) {
-    log_error("out of memory; a smaller model, batch or context needs less");
-    return kFailed;
-  } catch (const std::filesystem::filesystem_error& error) {
-    const std::string& what = error.path1().string();
-    log_error(fmt::format("{}: {}", what.empty() ? "a file" : what, error.code().message()));
-    return kFailed;
-  } catch (const nlohmann::json::exception& error) {
-    log_error(fmt::format("internal error in JSON: {}", behind_bracket(error.what())));
-    return kFailed;
   } catch (const std::exception& error) {
-    log_error(fmt::format("internal error: {}", error.what()));
+    log_error(error_text(error));
     return kFailed;
   }
 }

@@ -124,7 +124,7 @@ void write_beside(const fs::path& path, const std::function<void(FileWriter&)>& 
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (fs::exists(status) && !fs::is_regular_file(status)) {  // a rename would destroy a device
-    throw IoError(fmt::format("cannot replace {}: it is no regular file", path.string()));
+    throw IoError(fmt::format("cannot replace {}: it is not a regular file", path.string()));
   }
   const fs::path beside = path.string() + ".tmp";
   try {

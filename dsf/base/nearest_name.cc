@@ -34,7 +34,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> kno
     const auto longer = static_cast<dim_t>(name.size()) - static_cast<dim_t>(candidate.size());
     if (std::abs(longer) >= least) continue;
     const dim_t distance = edit_distance(name, candidate);
-    // All letters changed is no likeness, however short the name.
+    // All letters changed is not a likeness, however short the name.
     if (distance < least && distance < static_cast<dim_t>(candidate.size())) {
       least = distance;
       nearest = candidate;

@@ -19,7 +19,7 @@ std::vector<std::string> join_lists(std::span<const std::string> words,
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     joined.push_back(word);
-    if (word == "--") {  // what follows is no option, whatever it looks like
+    if (word == "--") {  // what follows is not an option, whatever it looks like
       joined.insert(joined.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
       break;
     }

@@ -13,7 +13,7 @@ void check_replaceable(const fs::path& file, bool force) {
   const fs::file_status status = fs::status(file, ignored);
   if (fs::is_directory(status)) throw UsageError(fmt::format("{} is a directory", file.string()));
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw UsageError(fmt::format("{} is no regular file and is not replaced", file.string()));
+    throw UsageError(fmt::format("{} is not a regular file and is not replaced", file.string()));
   }
   if (fs::exists(status) && !force) {
     throw UsageError(fmt::format("{} exists; --force replaces it", file.string()));
@@ -26,7 +26,7 @@ void check_output_file(const fs::path& file, bool force) {
   const fs::path above = file.parent_path();
   if (!above.empty() && !fs::is_directory(above, ignored)) {
     throw UsageError(
-        fmt::format("{} cannot be written: {} is no directory", file.string(), above.string()));
+        fmt::format("{} cannot be written: {} is not a directory", file.string(), above.string()));
   }
 }
 

@@ -15,7 +15,7 @@ constexpr char32_t kCodePoints = 0x110000;
 /// What stands for a malformed byte; no code point has this value.
 constexpr char32_t kMalformed = 0xFFFFFFFF;
 
-/// U+FFFD, what a reader sees in place of bytes that are no text.
+/// U+FFFD, what a reader sees in place of bytes that are not text.
 constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 struct CodePoint {

@@ -29,7 +29,7 @@ struct WireField {
   bool has_bytes = false;
 };
 
-/// The fields of a message, one after another. Throws DataError where there is none to read.
+/// The fields of a message, one after another. Throws DataError if there is none to read.
 class WireReader {
  public:
   explicit WireReader(std::string_view message) : rest_(message) {}
@@ -115,7 +115,7 @@ void check_unchanged_text(std::string_view rules) {
 void check_bpe_model(std::string_view model) {
   if (model.empty()) refuse();
   if (only_field(only_field(model, model_field::kTrainer).bytes, kModelType).value != kBpe) {
-    throw DataError("the SentencePiece model is none of byte-pair encoding");
+    throw DataError("the SentencePiece model is not one of byte-pair encoding");
   }
   for (WireReader reader(model); !reader.done();) {
     const WireField field = reader.next();

@@ -21,7 +21,7 @@ class BpeTokenizer final : public Tokenizer {
  public:
   static constexpr dim_t kDefaultVocab = 16'000;
 
-  /// `model`: a serialized SentencePiece model as bpe_model makes it. Throws DataError where it is
+  /// `model`: a serialized SentencePiece model as bpe_model makes it. Throws DataError if it is
   /// not.
   explicit BpeTokenizer(std::string model);
   ~BpeTokenizer() override;
@@ -47,14 +47,14 @@ class BpeTokenizer final : public Tokenizer {
 };
 
 /// Learns a model from `text`, which is well-formed UTF-8; the same text always gives the same
-/// model. config.vocab = 0: kDefaultVocab pieces, or what the text has where it is short. Throws
-/// ConfigError for limits that make no sense, DataError where the text has fewer pieces than asked
+/// model. config.vocab = 0: kDefaultVocab pieces, or what the text has if it is short. Throws
+/// ConfigError for limits that make no sense, DataError if the text has fewer pieces than asked
 /// for, or more characters than the vocabulary has room for; InterruptedError if a signal asks to
-/// stop meanwhile. SentencePiece, which ends its process where it finds a fault, runs in one of its
+/// stop meanwhile. SentencePiece, which ends its process if it finds a fault, runs in one of its
 /// own (dsf/base/run_apart.h).
 std::string bpe_model(const TokenizerConfig& config, std::string_view text);
 
-/// The same in this process, and a model of fewer pieces than asked for is no error.
+/// The same in this process, and a model of fewer pieces than asked for is accepted.
 std::string learn_bpe(const TokenizerConfig& config, std::string_view text);
 
 }  // namespace dsf

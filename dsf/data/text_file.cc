@@ -36,7 +36,7 @@ std::string read_gzip(const fs::path& file) {
   while ((count = gzread(in.get(), chunk.data(), static_cast<unsigned>(chunk.size()))) > 0) {
     bytes.append(chunk.data(), static_cast<std::size_t>(count));
   }
-  // zlib hands a file that is no gzip through unchanged.
+  // zlib hands a file that is not in gzip's format through unchanged.
   const bool compressed = gzdirect(in.get()) == 0;
   // A stream that ends too early is only reported at the end.
   const int closed = gzclose_r(in.release());

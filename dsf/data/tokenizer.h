@@ -37,7 +37,7 @@ class Tokenizer {
   virtual TokenizerKind kind() const = 0;
   virtual dim_t vocab_size() const = 0;
   virtual token_t bos() const = 0;  ///< <bos>
-  virtual token_t eos() const = 0;  ///< closes a line: <eos>; the newline, but for word
+  virtual token_t eos() const = 0;  ///< closes a line: <eos>; the newline, except for word
   virtual token_t unk() const = 0;  ///< <unk>; -1 where nothing can be unknown
 
   /// Appends the ids of `text` to `out`. Never adds <bos> or <eos> by itself. Takes any bytes:
@@ -60,7 +60,8 @@ struct TokenizerConfig {
   dim_t min_count = 1;  ///< words or characters seen less often become <unk>
 };
 
-/// Builds from training text. Throws ConfigError for limits out of range, DataError if the text does not fit: not UTF-8, or fewer tokens than `vocab` asks for.
+/// Builds from training text. Throws ConfigError for limits out of range, DataError if the text does not fit: not UTF-8,
+/// or fewer tokens than `vocab` asks for.
 std::unique_ptr<Tokenizer> build_tokenizer(const TokenizerConfig& config, std::string_view text);
 /// Throws DataError where the file is missing, damaged, or not a tokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file);

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 
-// GCC 12 takes the undefined registers of its own intrinsics for a mistake.
+// GCC 12 takes the undefined registers of its own intrinsics for a mistake. Clang does not, and it does not know the second
+// warning, which is a warning in itself.
+#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 namespace dsf {
 namespace {

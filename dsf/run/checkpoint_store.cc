@@ -60,7 +60,7 @@ void publish_checkpoint(const fs::path& checkpoints, dim_t step) {
 
 void link_checkpoint(const fs::path& checkpoints, dim_t step, const std::string& link) {
   const fs::path place = checkpoints / link;
-  // A copy of a run made with links followed has a directory here. As it is no link, no checkpoint
+  // A copy of a run made with links followed has a directory here. As it is not a link, no checkpoint
   // is lost with it that the store needs; prune_checkpoints removes it.
   if (fs::is_directory(fs::symlink_status(place))) {
     const fs::path aside = with_suffix(with_suffix(place, ".old"), kUnfinished);

@@ -35,7 +35,7 @@ Assignment parse_assignment(std::string_view text);
 std::vector<Assignment> parse_assignments(const std::vector<std::string>& texts);
 
 /// `base` with the assignments done, in order; validated. Assigning train.epochs sets train.steps
-/// to 0: of the two ways to say how long, the later one counts. model.context, which is no key of
+/// to 0: of the two ways to say how long, the later one counts. model.context, which is not a key of
 /// its own, follows data.context.
 RunConfig with_assignments(RunConfig base, const std::vector<Assignment>& assignments);
 
@@ -47,7 +47,7 @@ RunConfig with_resumed_assignments(const RunConfig& run,
 /// The whole configuration as a TOML file with a comment a key; read_config_file gives it back.
 std::string to_toml(const RunConfig& config);
 
-/// The configuration a run directory holds, resolved. Throws UsageError where `root` is no run
+/// The configuration a run directory holds, resolved. Throws UsageError if `root` is not a run
 /// directory, ConfigError where its config.toml is damaged.
 RunConfig read_run_config(const std::filesystem::path& root);
 

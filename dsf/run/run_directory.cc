@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // The traces of a process that died before config.toml was there: an empty log, files not renamed
-// yet, and, where it was importing a model, what belongs to a run beside an empty log.
+// yet, and, if it was importing a model, what belongs to a run beside an empty log.
 bool is_unfinished_start(const fs::path& root) {
   const RunPaths paths{root};
   std::error_code ignored;
@@ -49,8 +49,9 @@ std::string runs_below(const fs::path& root) {
   std::error_code ignored;
   constexpr std::size_t kMost = 5;
   std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root, ignored)) {
-    if (is_run_directory(entry.path())) names.push_back(entry.path());
+  for (auto at = fs::directory_iterator(root, ignored); !ignored && at != end(at);
+       at.increment(ignored)) {
+    if (is_run_directory(at->path())) names.push_back(at->path());
   }
   if (names.empty()) return "";
   std::sort(names.begin(), names.end());
@@ -63,7 +64,7 @@ std::string runs_below(const fs::path& root) {
 
 bool is_run_directory(const fs::path& root) {
   const RunPaths paths{root};
-  std::error_code ignored;  // what may not be looked into is none
+  std::error_code ignored;  // what may not be looked into does not count
   return fs::is_regular_file(paths.config(), ignored) && fs::is_regular_file(paths.log(), ignored);
 }
 
@@ -90,9 +91,9 @@ void check_free_for_new_run(const fs::path& root, bool force) {
         "{} already holds a run; --resume continues it, --force replaces it", root.string()));
   }
   if (!is_unfinished_start(root)) {
-    throw UsageError(
-        fmt::format("{} has other things in it and is no run directory; choose a new or empty one",
-                    root.string()));
+    throw UsageError(fmt::format(
+        "{} has other things in it and is not a run directory; choose a new or empty one",
+        root.string()));
   }
 }
 
@@ -104,11 +105,14 @@ void check_is_run(const fs::path& root) {
   if (fs::is_regular_file(paths.config(), ignored) &&
       fs::is_directory(paths.checkpoints(), ignored))
     return;
-  if (!fs::exists(root)) {
-    throw UsageError(fmt::format("{}: there is no such run directory", root.string()));
+  std::error_code failed;
+  if (!fs::exists(root, failed)) {
+    throw UsageError(failed ? fmt::format("{} is not a run directory that can be read: {}",
+                                          root.string(), failed.message())
+                            : fmt::format("{}: there is no such run directory", root.string()));
   }
   throw UsageError(
-      fmt::format("{} is no run directory (config.toml and log.jsonl are not both there){}",
+      fmt::format("{} is not a run directory (config.toml and log.jsonl are not both there){}",
                   root.string(), runs_below(root)));
 }
 

@@ -3,7 +3,7 @@
 // A run on disk:
 //
 //   RUN/ config.toml · log.jsonl · metrics.csv · tokenizer · checkpoints/{last,best}/
-//        tensorboard/ (where it is wanted)
+//        tensorboard/ (if it is wanted)
 
 #include <filesystem>
 #include <optional>
@@ -24,7 +24,7 @@ struct RunPaths {
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
 };
 
-/// True where `root` has the marks of a run of this program: config.toml and log.jsonl.
+/// True if `root` has the marks of a run of this program: config.toml and log.jsonl.
 bool is_run_directory(const std::filesystem::path& root);
 
 /// Throws UsageError where a new run may not be put: a file, a directory with something in it, a
@@ -32,10 +32,10 @@ bool is_run_directory(const std::filesystem::path& root);
 /// nothing.
 void check_free_for_new_run(const std::filesystem::path& root, bool force);
 
-/// Throws UsageError where `root` is no run directory.
+/// Throws UsageError if `root` is not a run directory.
 void check_is_run(const std::filesystem::path& root);
 
-/// Makes the directory and an empty log in it; where a run is already there, removes that run's own
+/// Makes the directory and an empty log in it; if a run is already there, removes that run's own
 /// files and no others. With config.toml, which the caller writes, it is a run that --resume takes;
 /// a process that dies at any moment before leaves something that can be started again.
 ///

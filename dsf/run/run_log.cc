@@ -45,7 +45,7 @@ KeptLog kept_log(const std::string& text, dim_t step) {
       kept.seconds = json.value("seconds", kept.seconds);
       kept.text += line + "\n";
     } catch (const ordered_json::exception&) {
-      continue;  // a line that a crash tore, or that is none of ours
+      continue;  // a line that a crash tore, or that is not ours
     }
   }
   return kept;

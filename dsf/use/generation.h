@@ -40,7 +40,7 @@ class GenerationSession {
   /// Reads one more token, any of the vocabulary.
   void read(token_t token) { read_tokens({&token, 1}); }
 
-  /// Draws the next token and reads it. Never <bos>, which is no text.
+  /// Draws the next token and reads it. Never <bos>, which is not text.
   token_t next(Sampler& sampler, Rng& rng);
 
   /// Of the token to come, [V]; <bos> has -inf.

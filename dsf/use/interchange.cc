@@ -212,7 +212,7 @@ InterchangeSummary export_model(const ExportRequest& request) {
 InterchangeSummary import_model(const ImportRequest& request) {
   check_free_for_new_run(request.out, request.force);
   if (!fs::is_regular_file(request.file)) {
-    throw UsageError(fmt::format("{} is no file", request.file.string()));
+    throw UsageError(fmt::format("{} is not a file", request.file.string()));
   }
   const NewRun run = read_model(request);
   const RunPaths paths{request.out};

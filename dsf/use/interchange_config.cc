@@ -26,7 +26,7 @@ FieldValue value_of(const json& value, const std::string& origin) {
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) return value.get<std::string>();
   if (value.is_array()) return value.get<std::vector<double>>();
-  throw ConfigError(fmt::format("{}: {} is no value of a key", origin, value.dump()));
+  throw ConfigError(fmt::format("{}: {} is not a value of a key", origin, value.dump()));
 }
 
 ordered_json config_json(const RunConfig& config) {
@@ -106,7 +106,7 @@ InterchangeConfig parse_interchange_config(const std::string& text, const std::s
   } catch (const Error& error) {  // parse_foreign_json's, count_at's
     throw ConfigError(fmt::format("{}: {}", origin, error.what()));
   } catch (const std::logic_error& error) {  // stoull's
-    throw ConfigError(fmt::format("{}: data_hash is no hexadecimal number", origin));
+    throw ConfigError(fmt::format("{}: data_hash is not a hexadecimal number", origin));
   }
 }
 

@@ -27,7 +27,7 @@ inline constexpr const char* kAnyCheckpoint = "";
 
 /// `checkpoint`: best | last, or kAnyCheckpoint: the best one and, where that is damaged, the
 /// newest that is whole, with a warning. "best" is the last one in a run that was not evaluated
-/// yet. `threads` 0: as many as there are CPUs. Throws UsageError where `run` is no run directory,
+/// yet. `threads` 0: as many as there are CPUs. Throws UsageError if `run` is not a run directory,
 /// CheckpointError where the checkpoint is missing or damaged.
 StoredModel open_stored_model(const std::filesystem::path& run, const std::string& checkpoint,
                               dim_t threads);

@@ -17,7 +17,7 @@ struct TorchModel {
   std::string head_bias;  ///< empty: none
 };
 
-/// What the file holds, by names and shapes. Throws CheckpointError where it is no such model:
+/// What the file holds, by names and shapes. Throws CheckpointError if it is not such a model:
 /// bidirectional, projected, of unequal widths, or with tensors nobody knows.
 TorchModel recognise_torch_model(const SafetensorsFile& file, const std::string& origin);
 

@@ -133,7 +133,7 @@ namespace {
 
 // Rounds: one that fills the memory, three that count at least, seven at most.
 constexpr double kPlannedRuns = 4.0;
-constexpr dim_t kLeastRounds = 3;      // of a shape: the median of fewer is none
+constexpr dim_t kLeastRounds = 3;      // of a shape: a median needs as many
 constexpr double kMostOverdue = 1.25;  // of the time allowed, before shapes are left out
 constexpr dim_t kMostRounds = 7;
 // A core reads weights from its caches at about this rate: what few rows wait for, step by step.

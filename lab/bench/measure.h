@@ -61,7 +61,7 @@ class Samples {
 double median(std::vector<double> values);
 
 /// At most `most` rounds, and no round that would end after `seconds`; but `least` in any case, so
-/// that a single hiccup is no result.
+/// that a single hiccup does not become a result.
 struct RoundLimits {
   dim_t most = 15;
   double seconds = 30.0;

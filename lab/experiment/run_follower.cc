@@ -24,8 +24,9 @@ namespace {
 /// An open file, closed with its scope.
 class OpenFile {
  public:
+  /// O_NONBLOCK: opening a pipe must not wait for someone who writes into it.
   explicit OpenFile(const std::filesystem::path& path)
-      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) fail(path_);
   }
   ~OpenFile() { ::close(descriptor_); }
@@ -61,6 +62,9 @@ class OpenFile {
 FileTail::News FileTail::read() {
   const OpenFile file(path_);
   const struct stat status = file.status();
+  if (!S_ISREG(status.st_mode)) {
+    throw IoError(fmt::format("{} is not a regular file", path_.string()));
+  }
   News news;
   const auto size = static_cast<std::uint64_t>(status.st_size);
   news.replaced = status.st_dev != device_ || status.st_ino != inode_ || size < consumed_;

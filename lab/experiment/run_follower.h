@@ -19,7 +19,7 @@ class FileTail {
     bool replaced = false;  ///< another file or a shorter one: `lines` are all of its lines
     std::vector<std::string> lines;
   };
-  /// Throws IoError where the file cannot be read.
+  /// Throws IoError if the file cannot be read or is not a regular one.
   News read();
 
  private:

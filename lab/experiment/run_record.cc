@@ -11,6 +11,7 @@
 #include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
+#include "dsf/base/io_failure.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/run/run_directory.h"
 #include "dsf/train/progress.h"
@@ -83,7 +84,7 @@ Curve curve_of(const std::string& label, const std::string& method,
   return curve;
 }
 
-/// Short where that tells the runs apart; a method's own colour where no other run has it.
+/// Short if that tells the runs apart; a method's own colour if no other run has it.
 struct Labels {
   explicit Labels(const std::vector<RunRecord>& runs) {
     std::set<std::string> names;
@@ -124,22 +125,22 @@ NamedFigure figure_of(const std::vector<RunRecord>& runs, const char* name, cons
   return named;
 }
 
-/// The runs below `directory`, which is none itself. Entries may vanish or be unreadable while the
-/// tree is walked: such a one is no run, and its neighbours are looked at all the same.
-void search(const fs::path& directory, std::vector<fs::path>& found) {
+/// The runs below `directory`, which is not a run itself. Entries may vanish or be unreadable while the tree is walked:
+/// they are passed over, and their neighbours are looked at all the same. Tells why `directory` could not be read to its
+/// end.
+std::error_code search(const fs::path& directory, std::vector<fs::path>& found) {
   std::error_code failed;
   for (auto at = fs::directory_iterator(directory, failed); !failed && at != end(at);
        at.increment(failed)) {
     std::error_code ignored;
-    if (at->is_symlink(ignored) && !is_run_directory(at->path()))
-      continue;  // it may lead back here
-    if (!at->is_directory(ignored)) continue;
     if (is_run_directory(at->path())) {
       found.push_back(at->path());
-    } else {
+    } else if (at->is_directory(ignored) &&
+               !at->is_symlink(ignored)) {  // a link may lead back here
       search(at->path(), found);
     }
   }
+  return failed;
 }
 
 }  // namespace
@@ -154,19 +155,28 @@ RunRecord read_run_record(const fs::path& root) {
   run.root = root;
   run.config = read_run_config(root);
   run.state = kPartial;
-  std::istringstream lines(read_file(RunPaths{root}.log()));
+  const fs::path log = RunPaths{root}.log();
+  std::error_code failed;
+  if (!fs::is_regular_file(log, failed)) {  // a pipe would be waited for
+    throw UsageError(fmt::format("{} is not a file that can be read{}", log.string(),
+                                 failed ? ": " + failed.message() : ""));
+  }
+  std::istringstream lines(read_file(log));
   for (std::string text; std::getline(lines, text);) add_log_line(text, run);
   if (run.state == kPartial && directory_is_held(root)) run.state = kRunning;
   return run;
 }
 
 std::vector<fs::path> find_runs(const fs::path& directory) {
-  if (!fs::is_directory(directory)) {
-    throw UsageError(fmt::format("{} is no directory", directory.string()));
-  }
   if (is_run_directory(directory)) return {directory};
+  std::error_code failed;
+  if (!fs::is_directory(directory, failed)) {
+    throw UsageError(fmt::format("{} is not a directory{}", directory.string(),
+                                 failed ? ": " + failed.message() : ""));
+  }
   std::vector<fs::path> found;
-  search(directory, found);
+  failed = search(directory, found);
+  if (failed) fail_io("read the directory", directory, failed.value());
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -201,7 +211,7 @@ std::vector<NamedFigure> run_figures(const std::vector<RunRecord>& runs) {
                               &TrainPoint::learning_rate));
   figures.push_back(figure_of(runs, "gradient_norm", "gradient norm", &RunRecord::training,
                               &TrainPoint::gradient_norm));
-  figures.push_back(figure_of(runs, "tokens_per_second", "tokens a second", &RunRecord::training,
+  figures.push_back(figure_of(runs, "tokens_per_second", "tokens per second", &RunRecord::training,
                               &TrainPoint::tokens_per_second));
   for (NamedFigure& named : figures) {
     std::erase_if(named.figure.curves, [](const Curve& curve) { return curve.x.empty(); });

@@ -45,27 +45,28 @@ struct RunRecord {
   dim_t parameters = 0;
   dim_t vocab = 0;
   double seconds = 0.0;
-  double tokens_per_second = 0.0;  ///< of the whole run where it is done, else of its log lines
+  double tokens_per_second = 0.0;  ///< of the whole run if it is done, else of its log lines
   std::optional<double> best_perplexity;
   std::vector<TrainPoint> training;
   std::vector<EvalPoint> evaluations;
 };
 
-/// Throws UsageError where `root` is no run, ConfigError where its config.toml is damaged. Lines of
+/// Throws UsageError if `root` is not a run, ConfigError if its config.toml is damaged. Lines of
 /// the log that a crash tore are passed over.
 RunRecord read_run_record(const std::filesystem::path& root);
 
 /// Takes one line of a log into the record; a line that a crash tore is passed over. The state
-/// becomes what the line says of it, kPartial where it says nothing.
+/// becomes what the line says of it, kPartial if it says nothing.
 void add_log_line(std::string_view text, RunRecord& run);
 
-/// The run directories at or below `directory`, by name; nothing is looked for inside a run.
+/// The run directories at or below `directory`, by name; nothing is looked for inside a run. Throws UsageError if
+/// `directory` is not a directory, IoError if it cannot be read; what cannot be read below it is passed over.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& directory);
 
-/// A row a run.
+/// A row per run.
 Table run_table(const std::vector<RunRecord>& runs);
 
-/// loss, perplexity, learning_rate, gradient_norm and tokens_per_second over steps, a curve a run;
+/// loss, perplexity, learning_rate, gradient_norm and tokens_per_second over steps, a curve per run;
 /// for one run alone the loss has training and validation. Curves without points are left out, and
 /// so are figures without curves.
 std::vector<NamedFigure> run_figures(const std::vector<RunRecord>& runs);

@@ -45,11 +45,11 @@ constexpr std::array<MethodStyle, 16> kStyles = {{
     {"dsf:fft", "#56B4E9", 2, 4},
 }};
 // For curves of no method in the list. Eight colours, seven marks and five dashes: 280 curves can be
-// told apart, neighbours by their colour and their mark.
+// told apart, the first eight by their colour alone, as whole lines, which are the easiest to follow.
 constexpr std::array<std::string_view, 8> kFurtherColours = {
     "#999999", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#0072B2", "#D55E00", "#000000"};
 constexpr std::array<int, 7> kFurtherMarks = {6, 4, 8, 12, 10, 2, 1};
-constexpr std::array<int, 5> kFurtherDashes = {2, 3, 4, 5, 1};
+constexpr std::array<int, 5> kFurtherDashes = {1, 2, 3, 4, 5};
 constexpr std::size_t kFurtherStyles =
     kFurtherColours.size() * kFurtherMarks.size() * kFurtherDashes.size();
 
@@ -59,33 +59,38 @@ MethodStyle further_style(std::size_t index) {
           kFurtherMarks[index % kFurtherMarks.size()]};
 }
 
-bool look_alike(const MethodStyle& a, const MethodStyle& b) {
-  return a.colour == b.colour && a.dash == b.dash && a.point == b.point;
+const MethodStyle* own_style(std::string_view method) {
+  const auto* known = std::find_if(kStyles.begin(), kStyles.end(), [&](const MethodStyle& style) {
+    return style.method == method;
+  });
+  return known == kStyles.end() ? nullptr : known;
 }
 
 /// One per curve. Curves of one method look the same, all others differ.
 std::vector<MethodStyle> styles_of(const std::vector<Curve>& curves) {
+  // A line of a method that is drawn too is not left to its marks alone to be told from others.
+  const auto is_of_a_method = [&](const MethodStyle& style) {
+    return std::any_of(curves.begin(), curves.end(), [&](const Curve& curve) {
+      const MethodStyle* own = own_style(curve.method);
+      return own != nullptr && own->colour == style.colour && own->dash == style.dash;
+    });
+  };
   std::vector<MethodStyle> styles;
   std::size_t next = 0;
   const auto further = [&] {
     MethodStyle style = further_style(next++);
-    const auto taken = [&](const MethodStyle& s) { return look_alike(s, style); };
-    while (next < kFurtherStyles && (std::any_of(styles.begin(), styles.end(), taken) ||
-                                     std::any_of(kStyles.begin(), kStyles.end(), taken))) {
-      style = further_style(next++);
-    }
+    while (next < kFurtherStyles && is_of_a_method(style)) style = further_style(next++);
     return style;
   };
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const std::string& method = curves[i].method;
     const auto same = [&](const Curve& curve) { return curve.method == method; };
-    const auto known = std::find_if(kStyles.begin(), kStyles.end(),
-                                    [&](const MethodStyle& s) { return s.method == method; });
+    const MethodStyle* own = own_style(method);
     const auto before =
         std::find_if(curves.begin(), curves.begin() + static_cast<std::ptrdiff_t>(i), same);
     const auto place = static_cast<std::size_t>(before - curves.begin());
-    if (known != kStyles.end()) {
-      styles.push_back(*known);
+    if (own != nullptr) {
+      styles.push_back(*own);
     } else if (!method.empty() && place < i) {
       styles.push_back(styles[place]);
     } else {
@@ -178,10 +183,7 @@ std::string named_axis(const std::vector<std::string>& names) {
 
 }  // namespace
 
-bool has_own_style(std::string_view method) {
-  return std::any_of(kStyles.begin(), kStyles.end(),
-                     [&](const MethodStyle& style) { return style.method == method; });
-}
+bool has_own_style(std::string_view method) { return own_style(method) != nullptr; }
 
 std::string figure_script(const Figure& figure, const std::string& name) {
   std::string text = "set encoding utf8\n";
@@ -192,6 +194,8 @@ std::string figure_script(const Figure& figure, const std::string& name) {
   // Above the plot no curve runs through it. Points have many methods: beside the plot.
   text += fmt::format("set key outside {} noenhanced\n",
                       figure.points_only ? "top right" : "top center horizontal");
+  // Room for the right half of the last number on the x axis.
+  if (!figure.points_only) text += "set rmargin 5\n";
   text += figure.log_x ? log_x_axis(figure.curves) : "";
   text += figure.log_y ? log_y_axis(figure.curves) : "";
   text += named_axis(figure.x_names);

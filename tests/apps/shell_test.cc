@@ -67,7 +67,7 @@ TEST_F(BashCompletion, BeginsAWordAnewBehindAColonAsBashDoes) {
 TEST_F(BashCompletion, LeavesNamesOfFilesToBash) {
   EXPECT_THAT(offered("dsf eval "), IsEmpty());
   EXPECT_THAT(offered("dsf train --data "), IsEmpty());
-  EXPECT_THAT(offered("dsf import x --tokenizer "), IsEmpty());  // its FILE|RUN is no choice
+  EXPECT_THAT(offered("dsf import x --tokenizer "), IsEmpty());  // its FILE|RUN is not a choice
 }
 
 /// The names that `dsf --help` lists.

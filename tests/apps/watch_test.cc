@@ -2,14 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/support/http.h"
-#include "tests/support/program_fixture.h"
+#include "tests/support/watch_fixture.h"
 
 namespace dsf {
 namespace {
@@ -18,62 +16,17 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class Watch : public ProgramTest {
+class Watch : public WatchTest {
  protected:
-  Watch() : ProgramTest(80) {
+  Watch() {
     directory_.write("secret.txt", "not for you");
-    make_run("one", {"--steps", "6"});
     start();
   }
 
-  ~Watch() override {
-    if (process_ > 0) stop();
-  }
-
-  void make_run(const std::string& name, const Words& more) const {
-    const Words every_step = {"--eval-every", "2", "--set", "train.log_every=1", "--quiet"};
-    run_ok(train("runs/" + name, joined(every_step, more)));
-  }
-
-  void start() {
-    process_ = start_dsf({"watch", path("runs"), "--port", "0"}, path("log"));
-    constexpr std::string_view kBefore = "http://127.0.0.1:";
-    for (int i = 0; i < 600 && port_ == 0; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      const std::string said = slurp(path("log.out"));
-      const std::size_t at = said.find(kBefore);
-      if (said.ends_with('\n') && at != std::string::npos) {
-        port_ = std::stoi(said.substr(at + kBefore.size()));
-        const std::size_t slash = said.find('/', at + kBefore.size());
-        prefix_ = said.substr(slash, said.find('/', slash + 1) - slash);
-      }
-    }
-    ASSERT_GT(port_, 0) << slurp(path("log.err"));
-  }
-
-  int stop() {
-    kill(process_, SIGINT);
-    const int code = wait_for(process_);
-    process_ = 0;
-    return code;
-  }
-
-  HttpAnswer get(const std::string& target, const std::string& headers = "") const {
-    return http(port_, "GET", prefix_ + target, headers);
-  }
-  json get_json(const std::string& target) const {
-    const HttpAnswer answer = get(target);
-    EXPECT_EQ(answer.status, 200) << answer.body;
-    return json::parse(answer.body);
-  }
   HttpAnswer generate(const std::string& body,
                       const std::string& headers = "Content-Type: application/json\r\n") const {
     return http(port_, "POST", prefix_ + "/api/generate", headers, body);
   }
-
-  int process_ = 0;
-  int port_ = 0;
-  std::string prefix_;  // "/" and the token
 };
 
 TEST_F(Watch, TellsRunsPointsAndConfigurations) {
@@ -257,8 +210,9 @@ TEST_F(Watch, DoesNotShareItsPort) {
   const std::vector<std::string> second = {"timeout",    "-s",          "INT",
                                            "10",         dsf_program(), "watch",
                                            path("runs"), "--port",      std::to_string(port_)};
-  EXPECT_EQ(wait_for(start_program(second, path("second"))), 2);
-  EXPECT_THAT(slurp(path("second.err")), HasSubstr("--port chooses another"));
+  const ProgramResult result = run_program(second);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--port chooses another"));
 }
 
 TEST_F(Watch, EndsCleanlyEvenWithAClientConnected) {
@@ -269,7 +223,7 @@ TEST_F(Watch, EndsCleanlyEvenWithAClientConnected) {
 TEST(WatchCommand, RefusesADirectoryThatIsNotThere) {
   const ProgramResult result = run_dsf({"watch", "/nonexistent/runs", "--port", "0"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("is no directory"));
+  EXPECT_THAT(result.err, HasSubstr("is not a directory"));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class WrongInput : public ProgramTest {
  protected:
   WrongInput() : ProgramTest(60) {}
 
-  /// The words of `dsf train --out path("run")` but for the text.
+  /// The words of `dsf train --out path("run")` except the text.
   Words train_with(const Words& more) const {
     const Words words = {"train", "--out", path("run"), "--steps", "6"};
     return joined(joined(words, tiny_model()), more);
@@ -152,7 +152,7 @@ TEST_F(WrongInputToARun, RunDirectoryExists) {
 
 TEST_F(WrongInputToARun, TheDirectoryAboveIsNamed) {
   expect_refused({"eval", directory_.path()},
-                 AllOf(HasSubstr("no run directory"), HasSubstr("runs in it: " + path("run"))));
+                 AllOf(HasSubstr("not a run directory"), HasSubstr("runs in it: " + path("run"))));
 }
 
 TEST_F(WrongInputToARun, ForceWithWrongDataDestroysNothing) {

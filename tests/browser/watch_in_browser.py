@@ -127,6 +127,24 @@ def check_generation(browser, scene):
     assert generate(browser, "alive", "blue").startswith("blue")
 
 
+def check_numbers_fit(browser):
+    """No number beside an axis is cut off at the edge of its chart, whatever its size."""
+    for number, values in enumerate([[0, 12345678], [0, 1.5e12], [0.000961, 0.001038], [1e-9, 2e-9], [0, 999999]]):
+        browser.run(
+            "import('./chart.js').then(({Chart}) => new Chart(document.getElementById('charts'),"
+            " document.getElementById('tooltip'), {id: arguments[0], title: 'a test'}).show("
+            "[{name: 'a', look: {color: 'c0', dash: ''}, x: [1, 2000], y: arguments[1]}], {smoothing: 0, log: false}))",
+            f"test{number}", values)
+        texts = wait_for("the numbers of a chart", lambda number=number: browser.run(
+            "return [...document.querySelectorAll(`#chart-test${arguments[0]} text`)].map((text) => {"
+            " const box = text.getBBox(); const width = text.ownerSVGElement.viewBox.baseVal.width;"
+            " return [text.textContent, box.x >= 0 && box.x + box.width <= width];})", number))
+        assert all(fits for _, fits in texts), texts
+        labels = [text for text, _ in texts]
+        assert len(set(labels)) >= len(labels) - 1, labels  # both axes may have a 0
+        browser.run("document.getElementById(`chart-test${arguments[0]}`).parentElement.remove()", number)
+
+
 # By name: runs stand in the order in which the page met them.
 def toggle(browser, run):
     browser.run("[...document.querySelectorAll('#runs label')]"
@@ -167,6 +185,7 @@ def check(dsf, found, screenshots, root):
         check_curves_grow(browser)
         check_differences_are_marked(browser)
         check_hiding(browser)
+        check_numbers_fit(browser)
         check_generation(browser, scene)
         check_console(browser)
         if screenshots:

@@ -18,6 +18,12 @@ void redirect(const std::string& path, int descriptor) {
   if (file < 0 || ::dup2(file, descriptor) < 0) ::_exit(126);
 }
 
+std::vector<std::string> words_of_dsf(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {dsf_program()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
 }  // namespace
 
 std::string dsf_program() {
@@ -46,9 +52,7 @@ int start_program(std::vector<std::string> words, const std::string& log_prefix,
 
 int start_dsf(const std::vector<std::string>& arguments, const std::string& log_prefix,
               const std::string& directory) {
-  std::vector<std::string> words = {dsf_program()};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  return start_program(std::move(words), log_prefix, directory);
+  return start_program(words_of_dsf(arguments), log_prefix, directory);
 }
 
 int wait_for(int process) {
@@ -58,14 +62,23 @@ int wait_for(int process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
 }
 
-ProgramResult run_dsf(const std::vector<std::string>& arguments, const std::string& directory) {
+ProgramResult run_program(const std::vector<std::string>& words, const std::string& directory) {
   const TempDirectory logs;
   const std::string prefix = logs / "log";
   ProgramResult result;
-  result.exit_code = wait_for(start_dsf(arguments, prefix, directory));
+  result.exit_code = wait_for(start_program(words, prefix, directory));
   result.out = slurp(prefix + ".out");
   result.err = slurp(prefix + ".err");
   return result;
+}
+
+ProgramResult run_dsf(const std::vector<std::string>& arguments, const std::string& directory) {
+  return run_program(words_of_dsf(arguments), directory);
+}
+
+std::vector<std::string> bound_by_permissions() {
+  if (::geteuid() != 0) return {};
+  return {"setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"};
 }
 
 }  // namespace dsf

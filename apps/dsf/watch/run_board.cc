@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "apps/dsf/error_text.h"
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
 #include "dsf/feedback/feedback_method.h"
@@ -37,7 +38,8 @@ dim_t first_new(const std::vector<Point>& points, dim_t known) {
 ordered_json summary_of(const std::string& name, const RunFollower& follower) {
   const RunRecord& run = follower.record();
   const ModelConfig& model = run.config.model;
-  const RunPaths paths{run.root};
+  std::error_code ignored;  // what may not be looked into cannot be used either
+  const bool has_model = fs::exists(RunPaths{run.root}.checkpoints() / "last", ignored);
   return {{"name", name},
           {"state", run.state},
           {"method", feedback_title(run.config.feedback.method)},
@@ -49,7 +51,7 @@ ordered_json summary_of(const std::string& name, const RunFollower& follower) {
            run.best_perplexity ? ordered_json(*run.best_perplexity) : ordered_json()},
           {"tokens_per_second", run.tokens_per_second},
           {"seconds", run.seconds},
-          {"can_generate", fs::exists(paths.checkpoints() / "last")},
+          {"can_generate", has_model},
           {"generation", follower.generation()},
           {"training", run.training.size()},
           {"evaluations", run.evaluations.size()}};
@@ -76,8 +78,11 @@ void RunBoard::refresh() {
     try {
       entry->second->refresh();
       ++entry;
-    } catch (const Error& error) {  // being replaced, or damaged: the others are still to be seen
-      if (complaints_.insert(error.what()).second) log_warning(error.what());
+    } catch (const std::exception&
+                 error) {  // being replaced, or damaged: the others are still to be seen
+      const std::string said = fmt::format(
+          "{} is left out: {}", entry->second->record().root.string(), error_text(error));
+      if (complaints_.insert(said).second) log_warning(said);
       entry = followers_.erase(entry);
     }
   }

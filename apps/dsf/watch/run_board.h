@@ -26,7 +26,7 @@ struct PointsKnown {
 /// May be asked by several threads at a time.
 class RunBoard {
  public:
-  /// Throws UsageError where `directory` is none.
+  /// Throws UsageError if `directory` is not a directory, IoError if it cannot be read.
   explicit RunBoard(std::filesystem::path directory);
 
   /// {"directory", "runs": [{"name", "state", "method", ..., "generation", "training",
@@ -34,7 +34,7 @@ class RunBoard {
   nlohmann::ordered_json runs();
 
   /// Points that come after the known ones, column by column, at most kMostPoints of each kind. All
-  /// from the first where the generation has changed. Throws UsageError for an unknown run.
+  /// from the first if the generation has changed. Throws UsageError for an unknown run.
   nlohmann::ordered_json points(const std::string& run, const PointsKnown& known);
 
   /// {"keys": [...], "runs": {name: [values in the order of the keys]}}

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "apps/dsf/error_text.h"
 #include "apps/dsf/watch/access.h"
 #include "apps/dsf/watch/assets.h"
 #include "apps/dsf/watch/growing_pool.h"
@@ -35,7 +36,7 @@ constexpr int kUnsupportedType = 415;
 constexpr int kFailed = 500;
 
 std::string text_of(const ordered_json& json) {
-  // Names of files may be no UTF-8.
+  // Names of files may not be UTF-8.
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -50,7 +51,8 @@ void refuse(int status, const std::string& message, Response& response) {
 
 void refuse(const std::exception& error, Response& response) {
   const auto* ours = dynamic_cast<const Error*>(&error);
-  refuse(ours != nullptr && ours->exit_code() == 2 ? kBadRequest : kFailed, error.what(), response);
+  refuse(ours != nullptr && ours->exit_code() == 2 ? kBadRequest : kFailed, error_text(error),
+         response);
 }
 
 std::string type_of(std::string_view name) {
@@ -59,7 +61,7 @@ std::string type_of(std::string_view name) {
   return "text/javascript; charset=utf-8";
 }
 
-/// A parameter of the query; 0 where it is missing.
+/// A parameter of the query; 0 if it is missing.
 dim_t count_in(const Request& request, const char* key) {
   const std::string text = request.get_param_value(key);
   dim_t value = 0;
@@ -81,7 +83,7 @@ const httplib::Headers kHeaders = {
     {"Cache-Control", "no-store"},
 };
 
-/// Hands the text out as it is made, one line of JSON a piece.
+/// Hands the text out as it is made, one line of JSON per piece.
 bool send_next(TextJob& job, const std::function<int()>& stop, httplib::DataSink& sink) {
   const auto send = [&sink](const ordered_json& json) {
     const std::string line = text_of(json) + "\n";
@@ -93,7 +95,7 @@ bool send_next(TextJob& job, const std::function<int()>& stop, httplib::DataSink
         stop() == 0 ? job.next() : std::optional<std::string>();
     if (piece) return piece->empty() || send({{"text", *piece}});
   } catch (const std::exception& error) {
-    last = {{"error", error.what()}};
+    last = {{"error", error_text(error)}};
   }
   const bool sent = send(last);
   sink.done();

@@ -25,7 +25,7 @@ namespace dsf {
 
 class WatchServer {
  public:
-  /// Binds `port`; 0: any that is free. Throws UsageError where `directory` is none or the port is
+  /// Binds `port`; 0: any that is free. Throws UsageError if `directory` is not a directory or the port is
   /// taken.
   WatchServer(const std::filesystem::path& directory, int port);
   ~WatchServer();

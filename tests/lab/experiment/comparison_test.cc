@@ -48,6 +48,20 @@ TEST_F(Comparisons, TrainEveryMethodInADirectoryOfItsOwn) {
   EXPECT_EQ(comparison_figure("", runs).curves.size(), 2U);
 }
 
+TEST_F(Comparisons, WarmUpComesBeforeTheFirstRunAndLeavesNothing) {
+  comparison_.warms_up = true;
+  int steps_of_warm_up = 0;
+  const std::vector<ComparedRun> runs = run_comparison(comparison_, [&] {
+    const bool before_all = !std::filesystem::exists(directory_ / "out/bptt");
+    steps_of_warm_up += before_all && is_run_directory(directory_ / "out/warm-up") ? 1 : 0;
+    return 0;
+  });
+  EXPECT_GT(steps_of_warm_up, kSteps);
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].summary.steps, kSteps);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "out/warm-up"));
+}
+
 TEST_F(Comparisons, ARunThatTookNoStepIsNone) {
   EXPECT_TRUE(stopped_at(0).empty());
   EXPECT_FALSE(std::filesystem::exists(directory_ / "out"));

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
@@ -70,6 +72,22 @@ TEST_F(RunRecords, AreFoundAtAnyDepthButNotInsideEachOther) {
   EXPECT_EQ(find_runs(a), std::vector<fs::path>{a});
   EXPECT_THROW(find_runs(directory_ / "none"), UsageError);
   EXPECT_EQ(read_run_record(c).state, "partial");
+}
+
+TEST_F(RunRecords, AreFoundWhileOtherDirectoriesVanish) {
+  const fs::path first = make_run("a", kLog);
+  const fs::path last = make_run("z/z", kLog);
+  std::atomic<bool> enough = false;
+  std::thread others([&] {
+    while (!enough) {
+      for (const char* name : {"m/m/m", "n/n/n"}) fs::create_directories(directory_ / name);
+      for (const char* name : {"m", "n"}) fs::remove_all(directory_ / name);
+    }
+  });
+  const std::vector<fs::path> both = {first, last};
+  for (int i = 0; i < 2000; ++i) EXPECT_EQ(find_runs(directory_.path()), both);
+  enough = true;
+  others.join();
 }
 
 TEST_F(RunRecords, FiguresLeaveOutWhatIsMissing) {

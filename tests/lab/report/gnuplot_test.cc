@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 
 #include "lab/report/figure.h"
 #include "lab/report/thinning.h"
@@ -96,6 +97,34 @@ TEST(Figure, OfManyCurvesTellsThemApart) {
   }
   EXPECT_EQ(found, 41U);
   EXPECT_EQ(looks.size(), found);
+}
+
+TEST(Figure, OfEightRunsHasWholeLinesInEightColours) {
+  Figure figure{.title = "eight", .x_label = "x", .y_label = "y"};
+  for (int i = 0; i < 8; ++i) {
+    figure.curves.push_back({"run " + std::to_string(i), "", {1, 2}, {3, 4}});
+  }
+  std::istringstream lines(figure_script(figure, "eight"));
+  std::set<std::string> colours;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colour = line.find(" dt 1 lc rgb ");
+    if (colour != std::string::npos) colours.insert(line.substr(colour, 22));
+  }
+  EXPECT_EQ(colours.size(), 8U);
+}
+
+TEST(Figure, OfAMethodAndARunLeavesTheMethodItsColour) {
+  Figure figure{.title = "two", .x_label = "x", .y_label = "y"};
+  for (int i = 0; i < 8; ++i) {
+    figure.curves.push_back({"run " + std::to_string(i), "", {1, 2}, {3, 4}});
+  }
+  figure.curves.push_back({"DSF", "dsf", {1, 2}, {3, 4}});
+  const std::string script = figure_script(figure, "two");
+  const std::string line = "dt 1 lc rgb \"#0072B2\"";  // once per terminal
+  const std::size_t first = script.find(line);
+  const std::size_t second = script.find(line, first + 1);
+  EXPECT_GT(second, script.find("pngcairo"));
+  EXPECT_EQ(script.find(line, second + 1), std::string::npos);
 }
 
 }  // namespace

@@ -28,6 +28,15 @@ export function formatNumber(value) {
   return String(Number(value.toPrecision(4)));
 }
 
+// The numbers on one axis, all written in one way and short enough for the margin.
+function tickLabels(ticks) {
+  const largest = Math.max(...ticks.map(Math.abs));
+  const short = (value) => Number(value.toPrecision(4));
+  if (largest < 0.01 || largest >= 1e9) return ticks.map((tick) => (tick ? short(tick).toExponential() : '0'));
+  if (largest >= 1e6) return ticks.map((tick) => (tick ? `${short(tick / 1e6)}M` : '0'));
+  return ticks.map(formatNumber);
+}
+
 // Round numbers that cut [low, high] into about `count` parts.
 function roundTicks(low, high, count) {
   const rough = (high - low) / count;
@@ -165,18 +174,22 @@ export class Chart {
 
   drawAxes(useLog) {
     const {left, right, top, bottom} = this.area;
-    const label = (attributes, value) => {
-      svgElement('text', attributes, this.svg).textContent = formatNumber(value);
+    const label = (attributes, text) => {
+      svgElement('text', attributes, this.svg).textContent = text;
     };
-    for (const y of useLog ? logTicks(...this.yRange) : roundTicks(...this.yRange, TICKS_Y)) {
+    const yTicks = useLog ? logTicks(...this.yRange) : roundTicks(...this.yRange, TICKS_Y);
+    const yLabels = tickLabels(yTicks);
+    yTicks.forEach((y, i) => {
       svgElement('line', {class: 'grid', x1: left, x2: right, y1: this.py(y), y2: this.py(y)}, this.svg);
-      label({x: left - 6, y: this.py(y) + 4, 'text-anchor': 'end'}, y);
-    }
-    for (const x of roundTicks(...this.xRange, TICKS_X)) {
+      label({x: left - 6, y: this.py(y) + 4, 'text-anchor': 'end'}, yLabels[i]);
+    });
+    const xTicks = roundTicks(...this.xRange, TICKS_X);
+    const xLabels = tickLabels(xTicks);
+    xTicks.forEach((x, i) => {
       svgElement('line', {class: 'grid', x1: this.px(x), x2: this.px(x), y1: top, y2: bottom}, this.svg);
       const anchor = this.px(x) > right - 20 ? 'end' : 'middle';
-      label({x: this.px(x), y: bottom + 16, 'text-anchor': anchor}, x);
-    }
+      label({x: this.px(x), y: bottom + 16, 'text-anchor': anchor}, xLabels[i]);
+    });
     svgElement('line', {class: 'axis', x1: left, x2: right, y1: bottom, y2: bottom}, this.svg);
   }
 

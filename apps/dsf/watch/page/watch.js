@@ -13,7 +13,7 @@ const CHARTS = [
   {id: 'perplexity', title: 'validation perplexity', column: 'perplexity', evaluations: true, log: true},
   {id: 'learning_rate', title: 'learning rate', column: 'learning_rate'},
   {id: 'gradient_norm', title: 'gradient norm', column: 'gradient_norm', smooth: true, log: true},
-  {id: 'tokens_per_second', title: 'tokens a second', column: 'tokens_per_second', smooth: true},
+  {id: 'tokens_per_second', title: 'tokens per second', column: 'tokens_per_second', smooth: true},
 ];
 
 const byId = (id) => document.getElementById(id);
