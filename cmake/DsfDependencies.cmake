@@ -120,6 +120,24 @@ if(DSF_WITH_LIBXSMM)
   unset(dsf_xsmm_libraries_)
 endif()
 
+# protobuf-c, which writes ONNX files: optional. For an installed dsf DSF_WITH_ONNX is ON or OFF, as
+# above. The library is all that a program needs; what else the build needs is in DsfOnnx.cmake.
+if(DSF_WITH_ONNX)
+  find_library(DSF_PROTOBUF_C_LIBRARY NAMES protobuf-c)
+  mark_as_advanced(DSF_PROTOBUF_C_LIBRARY)
+  if(DSF_PROTOBUF_C_LIBRARY)
+    if(NOT TARGET dsf_deps::protobuf_c)
+      add_library(dsf_deps::protobuf_c INTERFACE IMPORTED GLOBAL)
+      set_target_properties(dsf_deps::protobuf_c PROPERTIES
+        INTERFACE_LINK_LIBRARIES "${DSF_PROTOBUF_C_LIBRARY}")
+    endif()
+  elseif(NOT DSF_WITH_ONNX STREQUAL "AUTO")
+    set(dsf_FOUND FALSE)
+    set(dsf_NOT_FOUND_MESSAGE "protobuf-c: its library libprotobuf-c cannot be found (Debian package \
+libprotobuf-c-dev)")
+  endif()
+endif()
+
 # The OpenMP run time without its compile flag, which only kernels/gemm*.cc gets.
 if(NOT TARGET dsf_deps::openmp)
   add_library(dsf_deps::openmp INTERFACE IMPORTED GLOBAL)

@@ -9,5 +9,6 @@ option(DSF_BUILD_FUZZERS "Build the fuzz targets (needs clang; preset fuzz)" OFF
 option(DSF_WERROR "Treat compiler warnings as errors" OFF)
 option(DSF_WITH_MPI "Train on several machines through MPI" OFF)
 set(DSF_WITH_LIBXSMM AUTO CACHE STRING "Multiply matrices by libxsmm's kernels: ON, OFF, or AUTO if it is found")
-set_property(CACHE DSF_WITH_LIBXSMM PROPERTY STRINGS AUTO ON OFF)
+set(DSF_WITH_ONNX AUTO CACHE STRING "Write models as ONNX files: ON, OFF, or AUTO if protobuf-c and onnx.proto are found")
+set_property(CACHE DSF_WITH_LIBXSMM DSF_WITH_ONNX PROPERTY STRINGS AUTO ON OFF)
 set(DSF_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")

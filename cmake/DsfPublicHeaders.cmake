@@ -38,6 +38,7 @@ set(DSF_PUBLIC_HEADERS
   dsf/use/evaluation.h
   dsf/use/generation.h
   dsf/use/interchange.h
+  dsf/use/onnx_export.h
   dsf/use/sampling.h
   dsf/use/stored_model.h)
 

@@ -59,6 +59,13 @@ foreach(room IN LISTS DSF_ROOMS)
   dsf_add_room_test(${room} dsf_test_support dsf_lab)
 endforeach()
 
+# The test of the ONNX files reads them with the classes that dsf writes them with.
+if(DSF_BUILT_WITH_ONNX)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/use/onnx_export_test.cc" PROPERTIES
+    COMPILE_DEFINITIONS DSF_HAVE_ONNX INCLUDE_DIRECTORIES "${DSF_ONNX_GENERATED_DIR}")
+  target_link_libraries(use_test PRIVATE dsf_deps::protobuf_c)
+endif()
+
 # Needs none of the library, only a header of tests/support: it reads the sources as text.
 dsf_add_room_test(layering)
 target_include_directories(layering_test PRIVATE "${PROJECT_SOURCE_DIR}")

@@ -15,18 +15,19 @@ names_of() {
     "dnf build")
       echo gcc-c++ cmake ninja-build pkgconf-pkg-config onednn-devel highway-devel kiss-fft-devel eigen3-devel \
         cli11-devel tomlplusplus-devel json-devel spdlog-devel fmt-devel cpp-httplib-devel \
-        sentencepiece-devel xxhash-devel zlib-ng-compat-devel gnuplot ;;
+        sentencepiece-devel xxhash-devel zlib-ng-compat-devel gnuplot \
+        protobuf-c-devel protobuf-compiler protobuf-c-compiler ;;
     "dnf test") echo gtest-devel gmock-devel google-benchmark-devel iproute ;;
     "dnf mpi") echo openmpi-devel ;;
     "pacman build")
       echo gcc cmake ninja pkgconf onednn highway kissfft eigen3 cli11 tomlplusplus nlohmann-json spdlog fmt \
-        cpp-httplib sentencepiece xxhash zlib gnuplot ;;
+        cpp-httplib sentencepiece xxhash zlib gnuplot protobuf protobuf-c ;;
     "pacman test") echo gtest benchmark iproute2 ;;
     "pacman mpi") echo openmpi ;;
     "zypper build")
       echo gcc-c++ cmake ninja pkgconf-pkg-config onednn-devel highway-devel kissfft-devel eigen3-devel \
         cli11-devel tomlplusplus-devel nlohmann_json-devel spdlog-devel fmt-devel cpp-httplib-devel \
-        xxhash-devel zlib-devel gnuplot ;;
+        xxhash-devel zlib-devel gnuplot protobuf-devel libprotobuf-c-devel ;;
     "zypper test") echo gtest gmock benchmark-devel iproute2 ;;
     "zypper mpi") echo openmpi5-devel ;;
   esac

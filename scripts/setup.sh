@@ -46,10 +46,13 @@ offers() {
   [[ -n $candidate && $candidate != "(none)" ]] && dpkg --compare-versions "$candidate" ge "$2"
 }
 
-# Nice to have: faster products, the text that the demo trains on, a PyTorch that is new enough.
+# Nice to have: faster products, ONNX files, the text that the demo trains on, a PyTorch that is new enough.
 optional_of() {
   case "$1" in
-    build) echo libxsmm-dev jargon-text ;;
+    build)
+      echo libxsmm-dev jargon-text
+      echo libprotobuf-c-dev protobuf-compiler protobuf-c-compiler libonnx-dev  # dsf export --format onnx
+      ;;
     python) if offers python3-torch 2.4; then echo python3-torch; fi ;;
   esac
 }

@@ -17,6 +17,7 @@
 #include "dsf/run/config_file.h"
 #include "dsf/run/run_log.h"
 #include "dsf/use/interchange_config.h"
+#include "dsf/use/onnx_export.h"
 #include "dsf/use/stored_model.h"
 #include "dsf/use/torch_weights.h"
 
@@ -37,10 +38,10 @@ void check_no_other_model(const fs::path& config, const fs::path& weights) {
   const std::string described = document["weights"];
   if (described.empty() || described == weights.filename()) return;
   if (!fs::exists(config.parent_path() / described)) return;
-  throw UsageError(fmt::format(
-      "{} describes {}, exported before, which could not be imported without it; choose "
-      "another directory for {}",
-      config.string(), described, weights.filename().string()));
+  throw UsageError(
+      fmt::format("{} describes {}, exported before, which could not be used without it; choose "
+                  "another directory for {}",
+                  config.string(), described, weights.filename().string()));
 }
 
 InterchangeSummary summary_of(const LanguageModel& model, const fs::path& config, dim_t step) {
@@ -193,6 +194,7 @@ InterchangeSummary export_model(const ExportRequest& request) {
   check_replaceable(request.out, request.force);
   check_replaceable(config_path, request.force);
   const StoredModel stored = open_stored_model(request.run, request.checkpoint, 0);
+  if (request.format == ExportFormat::onnx) check_onnx_export(stored.config.model);
   const RunPaths paths{request.run};
 
   InterchangeConfig config;
@@ -204,7 +206,11 @@ InterchangeSummary export_model(const ExportRequest& request) {
   config.weights = request.out.filename().string();
   config.tokenizer = nlohmann::json::parse(read_file(paths.tokenizer()));
   if (request.out.has_parent_path()) fs::create_directories(request.out.parent_path());
-  write_torch_weights(*stored.model, request.out);
+  if (request.format == ExportFormat::onnx) {
+    export_onnx(stored, request.out);
+  } else {
+    write_torch_weights(*stored.model, request.out);
+  }
   replace_file(config_path, to_json(config));
   return summary_of(*stored.model, config_path, stored.step);
 }

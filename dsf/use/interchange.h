@@ -1,7 +1,8 @@
 #pragma once
 
-// Models to and from PyTorch: F.safetensors with PyTorch's names, shapes and gate order, and a
-// config.json beside it from which a reader can rebuild the model (docs/commands.md).
+// Models to and from other programs: F.safetensors with PyTorch's names, shapes and gate order, or an
+// ONNX file (dsf/use/onnx_export.h), and a config.json beside it from which a reader can rebuild the
+// model (docs/commands.md).
 
 #include <filesystem>
 #include <string>
@@ -24,12 +25,15 @@ void write_torch_weights(LanguageModel& model, const std::filesystem::path& file
 void read_torch_weights(const SafetensorsFile& file, const std::string& origin,
                         LanguageModel& model);
 
+enum class ExportFormat { safetensors, onnx };
+
 /// What `dsf export` was asked for.
 struct ExportRequest {
   std::filesystem::path run;
   std::string checkpoint;     ///< as open_stored_model takes it
-  std::filesystem::path out;  ///< the safetensors file
-  bool force = false;         ///< replace files that are there
+  std::filesystem::path out;  ///< the file with the weights
+  ExportFormat format = ExportFormat::safetensors;
+  bool force = false;  ///< replace files that are there
 };
 
 /// What `dsf import` was asked for.
@@ -52,7 +56,7 @@ struct InterchangeSummary {
   dim_t step = 0;
 };
 
-/// Throws UsageError where a file is in the way.
+/// Throws UsageError where a file is in the way, or the format cannot hold the model.
 InterchangeSummary export_model(const ExportRequest& request);
 
 /// Makes a run directory that eval, generate, export and train --resume accept (training goes on
