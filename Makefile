@@ -19,7 +19,7 @@ SOURCES := git ls-files --cached --others --exclude-standard
 EXISTING := while IFS= read -r f; do [ -f "$$f" ] && printf '%s\0' "$$f"; done; true
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-python check-sanitizers check-long check-distros fuzz bench bench-peers format lint install package clean
+.PHONY: help run build test test-python check-sanitizers check-long check-distros fuzz bench bench-layers bench-peers format lint install package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ bench: ## speed of every training method, in ARGS the options of `dsf bench step
 bench-peers: build ## the same training step in PyTorch, in ARGS the options of scripts/bench_peers.py
 	@$(SETUP) peers
 	scripts/bench_peers.py --dsf $(BUILD)/dsf $(ARGS)
+
+bench-layers: $(VENV)/ready ## dsf.nn's layers against torch.nn's, in ARGS the options of scripts/bench_layers.py
+	$(VENV)/bin/python scripts/bench_layers.py $(ARGS)
 
 format: $(VENV)/ready ## rewrite the sources as .clang-format and pyproject.toml say
 	@$(SETUP) lint

@@ -15,7 +15,8 @@ from dsf.nn import reference
 from dsf.nn.modules import Recurrent
 
 CELLS = ("rnn_tanh", "rnn_relu", "gru", "lstm")
-INEXACT = ("ft", "dsf", "gated", "gated:dsf", "iterated:2")
+SCANS = ("ft", "dsf", "gated", "gated:dsf", "iterated:2", "pairs", "lowrank:2", "orthogonal", "dense")
+INEXACT = (*SCANS, "bptt:rank:2")
 
 
 def make_layer(cell: str, *sizes: int, **options: Any) -> Recurrent:

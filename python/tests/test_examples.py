@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -46,3 +47,48 @@ def test_what_the_pages_say_runs(page: str) -> None:
     for block in blocks:
         exec(block, names)
     assert names["layer"].weight_ih_l0.grad is not None
+
+
+TEXT = "the cat sat on the mat\na dog saw the cat\nthe dog ran and the cat ran\non the mat sat a dog\n" * 20
+
+
+def _train(place: Path, *options: str) -> list[str]:
+    """The lines of examples/python/word_language_model.py without its times."""
+    command = [sys.executable, str(EXAMPLES / "word_language_model.py"), "--data", str(place), "--hidden", "8"]
+    command += ["--batch", "4", "--length", "6", "--every", "5", "--lr", "0.03", *options]
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # the tensors here are tiny
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=one_thread)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("epoch")]
+    return [re.sub(r" (tokens/s|seconds) [\d.]+", "", line) for line in lines]
+
+
+def _losses(lines: list[str]) -> list[float]:
+    return [float(re.findall(r"loss ([\d.]+)", line)[0]) for line in lines]
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_language_model_has_the_same_loss_curve_with_either_import(tmp_path: Path, cell: str) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(TEXT)
+    theirs = _losses(_train(text, "--layer", "torch", "--cell", cell))
+    ours = _losses(_train(text, "--layer", "dsf", "--cell", cell))
+    assert len(theirs) > 10
+    assert theirs[-1] < theirs[0] - 0.1  # it learns
+    # Losses are printed with four digits; sums in another order may turn the last one.
+    assert ours == pytest.approx(theirs, abs=3e-4)
+
+
+def test_language_model_reads_a_directory_and_trains_with_dsf(tmp_path: Path) -> None:
+    lines = TEXT.splitlines(keepends=True)
+    (tmp_path / "ptb.train.txt").write_text("".join(lines[:60]))
+    (tmp_path / "ptb.valid.txt").write_text("".join(lines[60:]))
+    found = _train(tmp_path, "--feedback", "dsf", "--epochs", "3")
+    assert _losses(found)[-1] < _losses(found)[0]
+
+
+def test_language_model_says_what_it_cannot_read(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "word_language_model.py"), "--data", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 1
+    assert "has neither ptb.train.txt" in done.stderr

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Optional, Protocol
+from typing import ClassVar, NamedTuple, Optional, Protocol
 
 import torch
 from torch import _VF, Tensor
@@ -47,6 +47,8 @@ class OwnPath(NamedTuple):
 class Tape(Protocol):
     """The values of a cell at all rows."""
 
+    blocks: ClassVar[tuple[int, ...]]  # how many gates of U are taken together if U is replaced by thin factors
+
     def own_path(self) -> OwnPath:
         """D of all rows."""
 
@@ -65,6 +67,7 @@ class RnnTape:
 
     slope: Tensor  # dh / d pre-activation
     own_weights: Tensor  # [D], the diagonal of U
+    blocks: ClassVar[tuple[int, ...]] = (1,)
 
     def own_path(self) -> OwnPath:
         """No path goes around U, so the diagonal of J is taken: slope * u_jj."""
@@ -85,6 +88,7 @@ class GruTape:
     n: Tensor
     q: Tensor
     previous: Tensor
+    blocks: ClassVar[tuple[int, ...]] = (2, 1)  # r and z; the candidate
 
     def own_path(self) -> OwnPath:
         """From h = (1 - z) n + z h_{t-1}: z."""
@@ -108,6 +112,7 @@ class LstmTape:
     o: Tensor
     c: Tensor
     c_previous: Tensor
+    blocks: ClassVar[tuple[int, ...]] = (4,)
 
     def own_path(self) -> OwnPath:
         """Only c_{t-1} has a path around U: to c by f, and through c to h by f o (1 - tanh(c)^2)."""

@@ -6,6 +6,9 @@
     gated          g_{t-1} = e_{t-1} + g_t D_t                            D: the path around the recurrent matrices
     gated:dsf      g_{t-1} = e_{t-1} + g_t D_t + a (g_t - g_t D_t)
     iterated:K     gated, corrected K times by g_t (J_t - D_t) of the guess before
+    bptt:rank[:K]  g_{t-1} = e_{t-1} + g_t D_t + (d_t P) Q                d_t U by factors of rank K (_low_rank.py)
+    pairs, lowrank:K, orthogonal, dense
+                   g_{t-1} = e_{t-1} + g_t A                              A: drawn at the start, never trained
 
 Every function here maps errors e [T + 1, B, S] to total gradients g of the same shape. Step 0 is the initial
 state: no error arrives there, so what the recursion leaves there is the gradient of the initial state.
@@ -13,63 +16,95 @@ state: no error arrives there, so what the recursion leaves there is the gradien
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Protocol
+import difflib
+from typing import NamedTuple, NoReturn, Optional, Protocol
 
 import torch
 from torch import Tensor
 
+from dsf.nn import _numbers, _walk
 from dsf.nn._cells import Tape
 from dsf.nn._layout import Layout
-from dsf.nn._scan import reverse_scan, reverse_scan_varying
+from dsf.nn._scan import reverse_scan, reverse_scan_matrix, reverse_scan_varying
 
-MENU = ("bptt", "ft", "dsf", "gated", "gated:dsf", "iterated:K")
-INITS = ("uniform", "linspace", "constant")
+# ":K" stands for a whole number, "[:K]" for one that may be left out.
+MENU = (
+    "bptt",
+    "ft",
+    "dsf",
+    "bptt:rank[:K]",
+    "gated",
+    "gated:dsf",
+    "iterated:K",
+    "pairs",
+    "lowrank:K",
+    "orthogonal",
+    "dense",
+)
+
+# What the library had once (docs/feedback-results.md), or has in the program alone, and the nearest here.
+_NEAREST = {
+    "adaptive": "dsf",
+    "gated:diagonal": "gated",
+    "iterated:dsf:K": "iterated:K",
+    "candidate:K": "bptt:rank",
+    "candidate:dsf:K": "bptt:rank",
+    "windows:K": "bptt:rank",
+    "windows:candidate:K": "bptt:rank",
+    "bptt:candidate": "bptt:rank",
+    "fitted": "dsf",
+    "learned": "dsf",
+    "blocks:K": "orthogonal",
+}
+_MOST_DIGITS = 9  # more is a slip of the finger
 
 
 class Feedback(NamedTuple):
     """A name of the menu, taken apart."""
 
     kind: str
-    number: int = 0  # K
+    number: int = 0  # K; 0 if the name has none
 
-    @property
-    def has_diagonal(self) -> bool:
-        """Whether it keeps numbers ``a``."""
-        return self.kind in ("dsf", "gated:dsf")
+    def numbers_shape(self, state_size: int) -> Optional[tuple[int, ...]]:
+        """The shape of the numbers that it keeps, if any."""
+        return _numbers.shape_of(self.kind, self.number, state_size)
 
 
 def parse(name: object) -> Feedback:
-    """The feedback of that name; a name that is not on the menu is refused."""
+    """The feedback of that name; a name that is not on the menu is refused with the nearest one."""
     if not isinstance(name, str):
         raise TypeError(f"feedback should be of type str, got: {type(name).__name__}")
-    if name in MENU and not name.endswith(":K"):
+    if name in MENU and "K" not in name:
         return Feedback(name)
-    stem, _, number = name.rpartition(":")
-    if stem == "iterated" and number.isascii() and number.isdigit() and int(number) >= 1:
-        return Feedback(stem, int(number))
+    stem, number = _split_number(name)
+    if number is None and f"{stem}[:K]" in MENU:
+        return Feedback(stem)
+    if number is not None and not {f"{stem}:K", f"{stem}[:K]"}.isdisjoint(MENU):
+        if number < 1:
+            raise ValueError(f"feedback={name!r}: the number must be at least 1")
+        return Feedback(stem, number)
+    _refuse(name)
+
+
+def _split_number(name: str) -> tuple[str, Optional[int]]:
+    """("iterated", 2) of "iterated:2"; the name and None if no number ends it."""
+    stem, _, digits = name.rpartition(":")
+    if stem and digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS:
+        return stem, int(digits)
+    return name, None
+
+
+def _refuse(name: str) -> NoReturn:
+    stem, number = _split_number(name)
+    nearest = _NEAREST.get(stem if number is None else f"{stem}:K")
+    if nearest is not None:
+        raise ValueError(f"feedback={name!r} is not among those that dsf.nn has; the nearest that is: {nearest!r}")
+    close = difflib.get_close_matches(name, MENU, n=1)
+    hint = f"; the nearest is {close[0]!r}" if close else ""
     raise ValueError(
-        f"feedback={name!r} is not one of those that dsf.nn has: {', '.join(MENU)} (K: a whole number, at least 1)"
+        f"feedback={name!r} is not one of those that dsf.nn has: {', '.join(MENU)} "
+        f"(K: a whole number, at least 1){hint}"
     )
-
-
-def check_diagonal_options(init: str, *bounds: float) -> tuple[float, float]:
-    """The range (low, high); what no diagonal can be drawn from is refused."""
-    if init not in INITS:
-        raise ValueError(f"feedback_init={init!r} is unknown; known: {', '.join(INITS)}")
-    if len(bounds) != 2 or not 0.0 <= bounds[0] <= bounds[1] <= 1.0:  # written so that NaN fails
-        raise ValueError(f"feedback_range={bounds} must be two numbers (low, high) with 0 <= low <= high <= 1")
-    return float(bounds[0]), float(bounds[1])
-
-
-def fill_diagonal(a: Tensor, init: str, low: float, high: float) -> None:
-    """Draws the S numbers of a diagonal in place; ``uniform`` from PyTorch's generator."""
-    with torch.no_grad():
-        if init == "uniform":
-            a.uniform_(low, high)
-        elif init == "linspace" and a.numel() > 1:
-            a.copy_(torch.linspace(low, high, a.numel(), dtype=torch.float64))
-        else:
-            a.fill_(0.5 * (low + high))
 
 
 class Pass(NamedTuple):
@@ -78,7 +113,7 @@ class Pass(NamedTuple):
     tape: Tape
     layout: Layout
     weight_hh: Tensor
-    a: Optional[Tensor]  # [S]
+    a: Optional[Tensor]  # the numbers that the feedback keeps (_numbers.py)
 
     def off_diagonal(self, g: Tensor) -> Tensor:
         """``g_t (J_t - D_t)`` of all steps by one product. g: [T + 1, B, S] -> [T, B, S]."""
@@ -142,10 +177,41 @@ def _iterated(e: Tensor, back: Pass, number: int) -> Tensor:
     return g
 
 
+def _pairs(e: Tensor, back: Pass, number: int) -> Tensor:
+    """Units j and j + S/2 are the two parts of one complex number, so this is DSF with a complex diagonal."""
+    assert back.a is not None
+    real, imaginary = back.a
+    half = e.shape[-1] // 2
+    x, y, left_over = e.split([half, half, e.shape[-1] - 2 * half], -1)
+    g = reverse_scan(torch.complex(x, y), torch.complex(real[:half], imaginary[:half]))
+    return torch.cat([g.real, g.imag, reverse_scan(left_over, real[half:])], -1)
+
+
+def _fixed_matrix(e: Tensor, back: Pass, number: int) -> Tensor:
+    assert back.a is not None
+    return reverse_scan_matrix(e, back.a)
+
+
+def _low_rank_matrix(e: Tensor, back: Pass, number: int) -> Tensor:
+    assert back.a is not None
+    return reverse_scan_matrix(e, _numbers.matrix_of("lowrank", back.a))
+
+
+def _bptt_rank(e: Tensor, back: Pass, number: int) -> Tensor:
+    rank = number or max(1, back.weight_hh.shape[1] // 4)
+    product = _walk.product_with_factors(back.weight_hh, back.tape.blocks, rank)
+    return _walk.walk(e, back.tape, back.layout, product)
+
+
 RULES: dict[str, Rule] = {
     "ft": _ft,
     "dsf": _dsf,
     "gated": _gated,
     "gated:dsf": _gated_dsf,
     "iterated": _iterated,
+    "bptt:rank": _bptt_rank,
+    "pairs": _pairs,
+    "lowrank": _low_rank_matrix,
+    "orthogonal": _fixed_matrix,
+    "dense": _fixed_matrix,
 }

@@ -1,7 +1,7 @@
 """One layer in one direction, forward and back, in PyTorch operations: for every device and dtype PyTorch has.
 
-Forward is PyTorch's own fused walk. Backward has no loop over time: the gates are rebuilt by one batched
-product, the feedback is a scan in O(log T) operations, and what follows are products over all rows.
+Forward is PyTorch's own fused walk. Backward has no loop over time (except with bptt:rank): the gates are rebuilt by
+one batched product, the feedback is a scan in O(log T) operations, and what follows are products over all rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Inputs(NamedTuple):
     initial: Tensor  # [B, S]
     batch_sizes: Optional[Tensor]  # int64 [T] on the CPU, as in a PackedSequence; None: all sequences have T steps
     weights: Weights
-    a: Optional[Tensor]  # [S]
+    a: Optional[Tensor]  # the numbers that the feedback keeps (_numbers.py): [S] for dsf
 
 
 class Gradients(NamedTuple):

@@ -26,6 +26,21 @@ def reverse_scan(e: Tensor, a: Tensor) -> Tensor:
     return g
 
 
+def reverse_scan_matrix(e: Tensor, A: Tensor) -> Tensor:
+    """``g_t = e_t + g_{t+1} A`` with the same matrix at every step, by its powers A, A^2, A^4, ...
+
+    e: [T, ..., S]; A: [S, S]. Returns a new tensor like e.
+    """
+    g = e.clone()
+    steps, distance, power = e.shape[0], 1, A
+    while distance < steps:
+        g[:-distance] += g[distance:] @ power
+        distance *= 2
+        if distance < steps:
+            power = power @ power
+    return g
+
+
 def forward_scan(x: Tensor, decay: Tensor) -> Tensor:
     """``y_t = x_t + decay_t y_{t-1}`` with ``y_0 = x_0``. Differentiable by autograd.
 

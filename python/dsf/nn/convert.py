@@ -7,7 +7,7 @@ from typing import Optional, TypeVar
 
 from torch import nn
 
-from dsf.nn import _feedback
+from dsf.nn import _feedback, _numbers
 from dsf.nn.modules import GRU, LSTM, RNN, Recurrent
 
 _OURS: dict[type[nn.Module], type[Recurrent]] = {nn.RNN: RNN, nn.GRU: GRU, nn.LSTM: LSTM}
@@ -29,7 +29,7 @@ def convert(
 
     Parameters, their names, hooks and modes stay the same objects, so an optimiser made before goes on working. Layers
     that are of this package already get the new feedback. With ``feedback=None`` the way back: all layers
-    become torch.nn's again, without their diagonals.
+    become torch.nn's again, without the numbers of their feedbacks.
 
     The module is changed in place and returned; if it is a recurrent layer itself, what is returned is the new layer.
     Subclasses of torch.nn's layers are left alone, because they may compute something else. A layer that cannot be
@@ -37,7 +37,7 @@ def convert(
     """
     if feedback is not None:
         _feedback.parse(feedback)
-        _feedback.check_diagonal_options(feedback_init, *feedback_range)
+        _numbers.check_options(feedback_init, *feedback_range)
     for name, layer in module.named_modules():
         _check(name, layer, feedback)
     done: dict[int, nn.Module] = {}
@@ -89,5 +89,5 @@ def _as(kind: type[NewT], layer: nn.Module) -> NewT:
     """A module of that class with the very attributes of ``layer``."""
     new = kind.__new__(kind)
     new.__dict__.update(layer.__dict__)
-    new._buffers = dict(layer._buffers)  # the only table that the two do not share: diagonals come and go
+    new._buffers = dict(layer._buffers)  # the only table that the two do not share: numbers of feedbacks come and go
     return new

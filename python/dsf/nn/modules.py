@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout as drop
 from torch.nn.utils.rnn import PackedSequence
 
-from dsf.nn import _autocast, _feedback, _generic, _native
+from dsf.nn import _autocast, _feedback, _generic, _native, _numbers
 from dsf.nn._cells import CELLS, FUSED, Weights
 from dsf.nn._generic import Inputs, Problem
 from dsf.nn._ops import recurrent
@@ -80,30 +80,31 @@ class Recurrent(nn.RNNBase):
     def set_feedback(
         self, feedback: str, feedback_init: str = "uniform", feedback_range: Sequence[float] = (0.0, 1.0)
     ) -> None:
-        """Takes another feedback from now on; a diagonal, if it needs one, is drawn anew from PyTorch's generator."""
-        parsed = _feedback.parse(feedback)
-        self.feedback_range = _feedback.check_diagonal_options(feedback_init, *feedback_range)
-        self.feedback, self.feedback_init = feedback, feedback_init
+        """Takes another feedback from now on; its numbers, if it keeps any, are drawn anew from PyTorch's generator."""
+        shape = _feedback.parse(feedback).numbers_shape(self.state_size)
+        options = _numbers.check_options(feedback_init, *feedback_range)
+        self.feedback, self.feedback_init, self.feedback_range = feedback, options.init, (options.low, options.high)
         like = next(self.parameters())
         for suffix in self._suffixes():
             self._buffers.pop(f"feedback_a_{suffix}", None)
-            if parsed.has_diagonal:
-                a = torch.empty(self.state_size, device=like.device, dtype=like.dtype)
+            if shape is not None:
+                a = torch.empty(shape, device=like.device, dtype=like.dtype)
                 self.register_buffer(f"feedback_a_{suffix}", a)
-        self._draw_diagonals()
+        self._draw_numbers()
 
-    def _diagonals(self) -> dict[str, Tensor]:
+    def _feedback_numbers(self) -> dict[str, Tensor]:
         names = (f"feedback_a_{suffix}" for suffix in self._suffixes())
         return {name: cast(Tensor, self._buffers[name]) for name in names if name in self._buffers}
 
-    def _draw_diagonals(self) -> None:
-        for a in self._diagonals().values():
-            _feedback.fill_diagonal(a, self.feedback_init, *self.feedback_range)
+    def _draw_numbers(self) -> None:
+        for a in self._feedback_numbers().values():
+            options = _numbers.Options(self.feedback_init, *self.feedback_range)
+            _numbers.draw(_feedback.parse(self.feedback).kind, a, self.state_size, options)
 
     def reset_parameters(self) -> None:
-        """Draws the parameters anew as PyTorch does, and then the diagonals."""
+        """Draws the parameters anew as PyTorch does, and then the numbers of the feedback."""
         super().reset_parameters()
-        self._draw_diagonals()
+        self._draw_numbers()
 
     def _load_from_state_dict(
         self,
@@ -115,11 +116,11 @@ class Recurrent(nn.RNNBase):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """A state_dict of torch.nn's layer has no diagonals: they stay as they were drawn."""
+        """A state_dict of torch.nn's layer has no numbers of a feedback: they stay as they were drawn."""
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
-        own = {prefix + name for name in self._diagonals()}
+        own = {prefix + name for name in self._feedback_numbers()}
         if own.isdisjoint(state_dict):
             missing_keys[:] = [key for key in missing_keys if key not in own]
 
@@ -294,14 +295,16 @@ class RNN(Recurrent):
     Args:
         input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype:
             as in ``torch.nn.RNN``, with its defaults.
-        feedback: how gradients go back in time: ``"bptt"`` (exact, the default), ``"ft"``, ``"dsf"``, ``"gated"``,
-            ``"gated:dsf"`` or ``"iterated:K"``. The walk forward is the same with all of them.
+        feedback: how gradients go back in time: ``"bptt"`` (exact, the default), ``"bptt:rank[:K]"``, ``"ft"``,
+            ``"dsf"``, ``"gated"``, ``"gated:dsf"``, ``"iterated:K"``, ``"pairs"``, ``"lowrank:K"``, ``"orthogonal"`` or
+            ``"dense"``. The walk forward is the same with all of them.
         feedback_init: how the diagonal ``a`` of ``dsf`` and ``gated:dsf`` is drawn: ``"uniform"`` (from PyTorch's
             generator), ``"linspace"`` or ``"constant"`` (the middle of the range).
-        feedback_range: the least and the greatest number of the diagonal.
+        feedback_range: the least and the greatest number of the diagonal; also for ``lowrank:K`` and ``orthogonal``.
 
     Buffers:
-        feedback_a_l{k}, feedback_a_l{k}_reverse: the diagonal of layer k, [hidden_size]; it is never trained.
+        feedback_a_l{k}, feedback_a_l{k}_reverse: the diagonal of layer k, [hidden_size], or the numbers of another
+        fixed matrix; they are never trained.
     """
 
     def __init__(
