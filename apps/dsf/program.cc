@@ -8,8 +8,6 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -18,6 +16,7 @@
 #include "apps/dsf/cli_description.h"
 #include "apps/dsf/commands.h"
 #include "dsf/base/error.h"
+#include "dsf/base/error_message.h"
 #include "dsf/base/log.h"
 #include "dsf/base/nearest_name.h"
 #include "dsf/base/option_lists.h"
@@ -168,18 +167,11 @@ int run_program(int argc, char** argv) {
   } catch (const Error& error) {
     log_error(error.what());
     return error.exit_code();
-  } catch (const std::bad_alloc&) {
-    log_error("out of memory; a smaller model, batch or context needs less");
-    return kFailed;
-  } catch (const std::filesystem::filesystem_error& error) {
-    const std::string& what = error.path1().string();
-    log_error(fmt::format("{}: {}", what.empty() ? "a file" : what, error.code().message()));
-    return kFailed;
   } catch (const nlohmann::json::exception& error) {
     log_error(fmt::format("internal error in JSON: {}", behind_bracket(error.what())));
     return kFailed;
   } catch (const std::exception& error) {
-    log_error(fmt::format("internal error: {}", error.what()));
+    log_error(message_of(error));
     return kFailed;
   }
 }
