@@ -52,6 +52,72 @@ DSF_API const char* dsf_library_version(void);
 
 /* ---- recurrent layers (layer.cc) ----------------------------------------------------------------------------- */
 
+/* T steps, B sequences, N rows, I inputs, D hidden units, K gates, S state size: D, or 2D for the LSTM's [h, c].
+ * All strides are counted in numbers. Numbers are float32, or bfloat16 if dsf_layer.bf16 is not 0; `a` and the tape
+ * are float32 in any case. */
+
+/* A tensor [T, B, width]; or, if the batch is packed, [N, width], whose rows are `sequence` apart. The numbers of
+ * a row follow each other. */
+typedef struct dsf_rows {
+  void* data; /* null: no such tensor */
+  int64_t step;
+  int64_t sequence;
+} dsf_rows;
+
+/* h [B, D] and, for the LSTM, c [B, D], rows `stride` apart. */
+typedef struct dsf_states {
+  void* h; /* null: no such tensor */
+  void* c;
+  int64_t stride;
+} dsf_states;
+
+/* One layer in one direction. */
+typedef struct dsf_layer {
+  const char* cell;     /* rnn_tanh, rnn_relu, gru, lstm */
+  const char* feedback; /* a method of the library without numbers of its own, dsf or gated:dsf */
+  int64_t bf16;
+  int64_t reverse; /* from each sequence's last step to its first */
+  int64_t threads; /* at most */
+  int64_t steps;
+  int64_t batch;
+  int64_t input;
+  int64_t hidden;
+  const int64_t* batch_sizes; /* [T] if the batch is packed: B_0 >= B_1 >= ... > 0; otherwise null */
+
+  dsf_rows x;
+  dsf_states initial;    /* null: zeros */
+  const void* weight_ih; /* [KD, I], gates in PyTorch's order, contiguous, as the next three */
+  const void* weight_hh; /* [KD, D] */
+  const void* bias_ih;   /* [KD], or null */
+  const void* bias_hh;   /* [KD], or null */
+  const float* a;        /* [S]; backward with dsf and gated:dsf alone */
+
+  /* forward overwrites these */
+  dsf_rows output;
+  int64_t output_width; /* D, or S for h and c */
+  dsf_states last;
+  float* tape; /* what backward needs, see dsf_layer_tape(); null: nothing is kept */
+
+  /* backward: reads x, weights, a, tape and these */
+  dsf_rows grad_output;
+  dsf_states grad_last;
+  /* and overwrites these, contiguous */
+  dsf_rows d_x; /* null: not wanted */
+  dsf_states d_initial;
+  void* d_weight_ih;
+  void* d_weight_hh;
+  void* d_bias_ih; /* null: there is no bias */
+  void* d_bias_hh;
+} dsf_layer;
+
+DSF_API dsf_status dsf_layer_forward(const dsf_layer* layer);
+
+/* As often as wanted after a forward with a tape, which stays as it was. */
+DSF_API dsf_status dsf_layer_backward(const dsf_layer* layer);
+
+/* The size of a tape is N (numbers[0] D + numbers[1]) + B numbers[2] D. */
+DSF_API dsf_status dsf_layer_tape(const char* cell, int64_t numbers[3]);
+
 /* ---- training (training.cc) ---------------------------------------------------------------------------------- */
 
 /* ---- trained models (model.cc) ------------------------------------------------------------------------------- */
