@@ -293,9 +293,7 @@ class Recurrent(nn.RNNBase):
         stacked = torch.stack(last_states)
         return output, [stacked] if len(states) == 1 else list(stacked.chunk(2, -1))
 
-    def _run_all(
-        self, run: Callable[[int, Problem, Weights, Tensor], Tensor], x: Tensor, flat: list[Tensor]
-    ) -> Tensor:
+    def _run_all(self, run: Callable[[int, Problem, Weights, Tensor], Tensor], x: Tensor, flat: list[Tensor]) -> Tensor:
         """One layer and one direction after the other; x: [T, B, I] or [N, I]."""
         per_layer = 4 if self.bias else 2
         directions = 2 if self.bidirectional else 1
