@@ -36,7 +36,7 @@ test: build-tests ## all tests but the long ones
 	$(CTEST) -LE '^long$$'
 	@$(MAKE) --no-print-directory test-python
 
-test-python: $(VENV)/ready ## the tests of the Python package
+test-python: $(VENV)/ready build-native ## the tests of the Python package
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) $(ARGS)
 
 # The package is installed in place: a change of its sources needs no installation, a change of its build does.
@@ -62,7 +62,12 @@ fuzz: FUZZ_SECONDS ?= 600
 fuzz: build-fuzzers ## run the fuzz targets, each for FUZZ_SECONDS (600)
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
-.PHONY: build-tests build-fuzzers
+.PHONY: build-tests build-fuzzers build-native
+build-native:
+	@$(SETUP) build
+	@$(CONFIGURE) -DDSF_BUILD_PYTHON=ON >/dev/null
+	@cmake --build $(BUILD) --target dsf_native dsf_cli
+
 build-fuzzers:
 	@$(SETUP) build fuzz
 	@cmake --preset fuzz --log-level=WARNING >/dev/null
@@ -70,7 +75,7 @@ build-fuzzers:
 
 build-tests:
 	@$(SETUP) build test mpi
-	@$(CONFIGURE) -DDSF_BUILD_TESTS=ON -DDSF_WITH_MPI=ON >/dev/null
+	@$(CONFIGURE) -DDSF_BUILD_TESTS=ON -DDSF_BUILD_PYTHON=ON -DDSF_WITH_MPI=ON >/dev/null
 	@cmake --build $(BUILD)
 
 bench: ## speed of every training method, in ARGS the options of `dsf bench step`

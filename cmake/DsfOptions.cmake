@@ -3,6 +3,7 @@
 find_package(GTest CONFIG QUIET)
 find_package(benchmark CONFIG QUIET)
 
+option(DSF_BUILD_PROGRAM "Build the program, dsf" ON)
 option(DSF_BUILD_TESTS "Build the tests (needs GoogleTest)" "${GTest_FOUND}")
 option(DSF_BUILD_BENCH "Build the kernel benchmarks (needs Google Benchmark)" "${benchmark_FOUND}")
 option(DSF_BUILD_FUZZERS "Build the fuzz targets (needs clang; preset fuzz)" OFF)

@@ -7,6 +7,7 @@ set(DSF_PUBLIC_HEADERS
   dsf/base/buffer.h
   dsf/base/dim.h
   dsf/base/error.h
+  dsf/base/error_text.h
   dsf/base/packed_layout.h
   dsf/base/rng.h
   dsf/base/token_batch.h

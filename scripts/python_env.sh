@@ -5,6 +5,9 @@
 #
 # PyTorch is the system's if that is 2.4 or later (Debian 13: python3-torch), because another one would
 # be a download of several GB there; otherwise it is the version of python/requirements-dev.txt.
+#
+# The native part of the package is build/libdsf_native.so, which the Makefile builds from the same objects as
+# the program: installing the package compiles nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,4 +29,9 @@ else
 fi
 [[ -x $venv/bin/python ]] || "$python" -m venv "${options[@]}" "$venv"
 "$venv/bin/python" -m pip install --quiet --requirement "$requirements"
-"$venv/bin/python" -m pip install --quiet --no-build-isolation --no-deps --editable .
+"$venv/bin/python" -m pip install --quiet --no-build-isolation --no-deps --editable . \
+  --config-settings wheel.cmake=false
+site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+# Python runs the lines of such a file when it starts.
+printf 'import os; os.environ.setdefault("DSF_NATIVE_LIBRARY", "%s")\n' "$PWD/build/libdsf_native.so" \
+  >"$site/dsf_native_library.pth"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/dsf/commands.h"
-#include "apps/dsf/error_text.h"
+#include "dsf/base/error_text.h"
 #include "apps/dsf/json_text.h"
 #include "dsf/base/log.h"
 #include "lab/experiment/run_record.h"

@@ -14,7 +14,7 @@
 
 #include "apps/dsf/cli_description.h"
 #include "apps/dsf/commands.h"
-#include "apps/dsf/error_text.h"
+#include "dsf/base/error_text.h"
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
 #include "dsf/base/nearest_name.h"

@@ -21,36 +21,31 @@ dim_t elementwise_slice(dim_t batch) { return std::clamp<dim_t>(batch / 4, 1, 8)
 }  // namespace
 
 BackwardPass::BackwardPass(const Cell& cell, const PackedLayout& layout, ConstMatrixF x,
-                           CellTape& tape, MatrixF g, MatrixF initial)
-    : cell_(cell), layout_(layout), tape_(tape), g_(g), initial_(initial) {
-  const dim_t N = layout.total_rows();
-  if (!tape.filled || tape.states.rows() != layout.batch() + N) {
-    throw Error("cell: backward without a forward pass of the same batch before it");
+                           const CellTape& tape, CellWork& work, MatrixF g, MatrixF initial)
+    : cell_(cell), layout_(layout), tape_(tape), work_(work), g_(g), initial_(initial) {
+  if (tape.states.rows != layout.batch() + layout.total_rows()) {
+    throw Error("cell: backward with the tape of another batch");
   }
-  tape.filled = false;
   if (!layout.is_uniform()) {
-    const MatrixF gathered = tape.work->gathered.reshape(N, cell.shape().state);
-    const ConstMatrixF states = tape.states;
+    const MatrixF gathered = work.gathered.reshape(layout.total_rows(), cell.shape().state);
     parallel_for(layout.steps(), [&](dim_t t) {
       const dim_t n = layout.rows_at(t);
-      copy_rows(states.middle_rows(previous_row(layout, t), n),
+      copy_rows(tape.states.middle_rows(previous_row(layout, t), n),
                 gathered.middle_rows(layout.offset(t), n));
     });
   }
-  if (tape.shares_work) cell.rebuild_gates(layout, x, tape);
-  previous_ = cell.previous_states(layout, tape);
+  if (tape.gates_are_lost) cell.rebuild_gates(layout, x, tape, work);
+  previous_ = cell.previous_states(layout, tape, work);
   // Both cuts of the batch find their scratch memory; the finer one has more slices.
-  ensure_products(task_count(layout.batch(), elementwise_slice(layout.batch())), *tape.work);
+  ensure_products(task_count(layout.batch(), elementwise_slice(layout.batch())), work);
 }
 
 BackwardPass::Rows BackwardPass::rows_at(dim_t begin, dim_t count) const {
-  const MatrixF gates =
-      tape_.work->gates.view().middle_rows(begin, count).middle_cols(0, cell_.shape().tape);
   return {.g = g_.middle_rows(begin, count),
           .previous = previous_.middle_rows(begin, count),
-          .state = tape_.states.view().middle_rows(layout_.batch() + begin, count),
-          .gates = gates,
-          .d = gates,
+          .state = tape_.states.middle_rows(layout_.batch() + begin, count),
+          .gates = tape_.gates.middle_rows(begin, count),
+          .d = tape_.d.middle_rows(begin, count),
           .g_previous = {}};
 }
 
@@ -67,7 +62,7 @@ BackwardPass::Rows BackwardPass::step_rows(StepRows rows, MatrixF g, MatrixF ini
 }
 
 ProductScratch& BackwardPass::scratch_of(dim_t slice) const {
-  return tape_.work->products[static_cast<std::size_t>(slice)];
+  return work_.products[static_cast<std::size_t>(slice)];
 }
 
 void BackwardPass::local_backward() {
@@ -132,7 +127,7 @@ void BackwardPass::walk_jacobian() {
 
 void BackwardPass::trial_walk(MatrixF g, MatrixF off_diagonal) {
   const dim_t N = layout_.total_rows();
-  const MatrixF d = tape_.work->trial.reshape(N, cell_.shape().tape);
+  const MatrixF d = work_.trial.reshape(N, cell_.shape().tape);
   walk_elementwise([&](StepRows step) {
     Rows rows = step_rows(step, g, {});
     rows.d = d.middle_rows(layout_.offset(step.t) + step.begin, step.count);

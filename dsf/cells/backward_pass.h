@@ -33,8 +33,8 @@ class BackwardPass {
   /// x [N, I] as in the forward pass that filled `tape`; g [N, S] holds the errors e. `initial`
   /// [B, S], or empty: accumulates the gradient of the initial states. Throws Error if the tape is
   /// not of this batch. All of them outlive the pass.
-  BackwardPass(const Cell& cell, const PackedLayout& layout, ConstMatrixF x, CellTape& tape,
-               MatrixF g, MatrixF initial);
+  BackwardPass(const Cell& cell, const PackedLayout& layout, ConstMatrixF x, const CellTape& tape,
+               CellWork& work, MatrixF g, MatrixF initial);
 
   const PackedLayout& layout() const { return layout_; }
   /// [N, S]: e at first. A feedback that calls local_backward() leaves the total gradient there; the
@@ -80,7 +80,8 @@ class BackwardPass {
 
   const Cell& cell_;
   const PackedLayout& layout_;
-  CellTape& tape_;
+  const CellTape& tape_;
+  CellWork& work_;
   ConstMatrixF previous_;  // [N, S]: s_{t-1}
   MatrixF g_;
   MatrixF initial_;

@@ -26,6 +26,14 @@
 
 namespace dsf {
 
+/// What of the weights the passes multiply by: prepare() packs nothing else.
+struct PassUse {
+  bool forward = true;
+  bool input_gradient = true;
+  /// Rows of all products with one matrix together: of few, packing does not pay.
+  dim_t rows = PackedWeights::kManyRows;
+};
+
 /// Whether a feedback multiplies by the Jacobian, so that U is packed for it.
 struct JacobianUse {
   static constexpr dim_t kQuarterOfWidth = -1;
@@ -47,21 +55,23 @@ struct CellShape {
   /// The gate whose columns come first on the tape; the others follow in PyTorch's order and wrap
   /// around, so that [n, r, z] is the GRU's order with n first.
   dim_t first_gate = 0;
+  bool reads_gates = true;  ///< on the way back; otherwise the states say everything
 
   dim_t gate_columns() const { return gates * hidden; }
   /// A cache line more than C: rows whose places differ by a power of two share the cache's sets.
-  dim_t tape_stride() const { return tape + 16; }
+  dim_t tape_stride() const { return tape + kTapeGap; }
+  static constexpr dim_t kTapeGap = 16;
 };
 
 /// Values of the parameters; they must stay in place until the next prepare().
 struct CellWeights {
   ConstMatrixF W;               ///< weight_ih [K D, I]
   ConstMatrixF U;               ///< weight_hh [K D, D]
-  const float* b_ih = nullptr;  ///< [K D]
-  const float* b_hh = nullptr;  ///< [K D]
+  const float* b_ih = nullptr;  ///< [K D], or null for zeros
+  const float* b_hh = nullptr;  ///< [K D], or null for zeros
 };
 
-/// Gradients of the parameters, same shapes; always accumulated into.
+/// Gradients of the parameters, same shapes; null: nobody asks for that of the bias.
 struct CellGradients {
   MatrixF W;
   MatrixF U;
@@ -72,7 +82,7 @@ struct CellGradients {
 /// Memory of a pass through one layer, reused from step to step: everything grows to the largest
 /// batch and stays.
 struct CellWork {
-  Matrix gates;  ///< [N, C] in rows of tape_stride(): W x, then the gates, then d
+  Matrix gates;  ///< [N, C] in rows of tape_stride(): for a tape that has no memory of its own
 
   Matrix recurrent;                      ///< [., K D]: U h of the rows that a task works on
   Matrix rebuilt;                        ///< [., S]: their states, if the gates are rebuilt
@@ -81,6 +91,7 @@ struct CellWork {
   Buffer<float> column_sums;             ///< [C]: of d
   Buffer<float> partial_sums;            ///< of the column sums
   std::vector<ProductScratch> products;  ///< one per task
+  OperandScratch w_operand;
   OperandScratch x_operand;
   OperandScratch d_operand;
   OperandScratch h_operand;
@@ -89,16 +100,18 @@ struct CellWork {
 /// Scratch memory for `tasks` tasks' products at least.
 void ensure_products(dim_t tasks, CellWork& work);
 
-/// What backward reads of a layer's forward pass. Backward consumes it (gradients replace the gates
-/// in place), so it runs once after each forward.
-///
-/// A layer whose work is its own finds there the gates that its forward pass left. Layers that take
-/// turns share one work: they keep the states alone, and backward rebuilds the gates.
+/// What backward reads of a layer's forward pass. The memory is the caller's.
 struct CellTape {
-  Matrix states;  ///< [B + N, S]: the initial states, then those of all rows
-  std::shared_ptr<CellWork> work = std::make_shared<CellWork>();
-  bool shares_work = false;
-  bool filled = false;  ///< between forward and backward
+  MatrixF states;  ///< [B + N, S]: the initial states, then those of all rows
+  MatrixF gates;   ///< [N, C] in rows of tape_stride(): W x, then the gates
+  /// [N, C] in such rows, backward's: gradients of the pre-activations. If it is `gates` itself,
+  /// backward uses the tape up; the GRU that resets before knows no other way.
+  MatrixF d;
+  bool gates_are_lost = false;  ///< backward rebuilds them from the states
+
+  /// Views of memory that grows as needed, for a batch whose backward pass uses the tape up.
+  static CellTape in(Matrix& states, Matrix& gates, const CellShape& shape,
+                     const PackedLayout& layout);
 };
 
 /// One recurrent cell and its packed weights. A pass changes the tape and gradients of its caller,
@@ -114,16 +127,19 @@ class Cell {
 
   /// Converts and packs the weights, once after every change. `use`: whether, and how, the feedback
   /// multiplies by the Jacobian.
-  void prepare(const CellWeights& weights, Precision precision, JacobianUse use);
+  void prepare(const CellWeights& weights, Precision precision, JacobianUse use,
+               const PassUse& passes = {});
 
-  /// x [N, I], y [N, S] overwritten. `state` [B, S]: in the initial states, out the last ones; an
-  /// empty view starts from zero and returns nothing.
-  void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, CellTape& tape,
-               MatrixF y) const;
+  /// x [N, I], y overwritten: [N, S], or narrower for the first columns of the states alone. `state`
+  /// [B, S]: in the initial states, out the last ones; an empty view starts from zero and returns
+  /// nothing.
+  void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, const CellTape& tape,
+               CellWork& work, MatrixF y) const;
 
   /// After a BackwardPass has done the local backward of all rows: dx [N, I] overwritten, may be x
-  /// itself; gradients accumulated.
-  void parameter_gradients(const PackedLayout& layout, ConstMatrixF x, CellTape& tape, MatrixF dx,
+  /// itself, or empty if nobody asks for it; gradients `into`.
+  void parameter_gradients(const PackedLayout& layout, ConstMatrixF x, const CellTape& tape,
+                           CellWork& work, MatrixF dx, Into into,
                            const CellGradients& gradients) const;
 
  protected:
@@ -149,9 +165,13 @@ class Cell {
     OperandView d;             ///< [N, C]
     OperandView h_previous;    ///< [N, D]
     const float* column_sums;  ///< [C]: of d
+    Into into;
   };
+  /// db = or += sums, unless it is null.
+  static void put_row(const float* sums, dim_t n, Into into, float* db);
 
   Precision precision() const { return precision_; }
+  const PassUse& passes() const { return passes_; }
   const CellWeights& weights() const { return weights_; }
   /// The h of rows of states or of their gradients: the first D columns.
   template <typename T>
@@ -187,17 +207,23 @@ class Cell {
   virtual void add_recurrent_product(const BackwardRows& rows, ProductScratch& scratch) const = 0;
   /// g_{t-1} += sign g_t D_t, if D_t is not part of backward_gates.
   virtual void add_diagonal_part(float /*sign*/, const BackwardRows& /*rows*/) const {}
-  /// dU and db_hh, accumulated.
+  /// dU and db_hh.
   virtual void recurrent_gradients(const GradientOperands& operands,
                                    const CellGradients& gradients) const = 0;
 
   void pack_input();
-  void rebuild_gates(const PackedLayout& layout, ConstMatrixF x, CellTape& tape) const;
-  ConstMatrixF previous_states(const PackedLayout& layout, const CellTape& tape) const;
+  /// The columns of W x on the tape of all rows.
+  void input_products(ConstMatrixF x, CellWork& work, MatrixF gates) const;
+  void rebuild_gates(const PackedLayout& layout, ConstMatrixF x, const CellTape& tape,
+                     CellWork& work) const;
+  ConstMatrixF previous_states(const PackedLayout& layout, const CellTape& tape,
+                               const CellWork& work) const;
 
   CellShape shape_;
   Precision precision_ = Precision::f32;
+  PassUse passes_;
   CellWeights weights_;
+  Buffer<float> zeros_;           // [K D]: for biases that are missing
   Matrix rotated_;                // W in the tape's order of gates
   PackedWeights input_forward_;   // W^T [I, K D], in that order
   PackedWeights input_backward_;  // W [K D, I], in that order

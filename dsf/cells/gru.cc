@@ -8,12 +8,13 @@ namespace dsf {
 // --- reset after --------------------------------------------------------------------------------
 
 void GruResetAfterCell::pack_recurrent(JacobianUse use) {
-  forward_.pack(weights().U, Op::transpose, precision());
+  const dim_t rows = passes().rows;
+  if (passes().forward) forward_.pack(weights().U, Op::transpose, precision(), rows);
   if (!use.needed) return;
   if (use.rank > 0 && use.rank < shape().hidden) {
-    backward_.pack({U_rz(), U_n()}, precision(), use.rank);
+    backward_.pack({U_rz(), U_n()}, precision(), use.rank, rows);
   } else {
-    backward_.pack({weights().U}, precision(), 0);
+    backward_.pack({weights().U}, precision(), 0, rows);
   }
 }
 
@@ -45,9 +46,9 @@ void GruResetAfterCell::add_recurrent_product(const BackwardRows& rows,
 void GruResetAfterCell::recurrent_gradients(const GradientOperands& operands,
                                             const CellGradients& gradients) const {
   gemm(Op::transpose, gates_of(operands.d, gru_tape::reset, 3), Op::none, operands.h_previous,
-       Into::accumulate, gradients.U);
-  add_row(operands.column_sums + gru_tape::reset * shape().hidden, 3 * shape().hidden,
-          gradients.b_hh);
+       operands.into, gradients.U);
+  put_row(operands.column_sums + gru_tape::reset * shape().hidden, 3 * shape().hidden,
+          operands.into, gradients.b_hh);
 }
 
 // --- reset before -------------------------------------------------------------------------------
@@ -108,12 +109,14 @@ void GruResetBeforeCell::recurrent_gradients(const GradientOperands& operands,
                                              const CellGradients& gradients) const {
   const dim_t D = shape().hidden;
   gemm(Op::transpose, gates_of(operands.d, gru_tape::reset, 2), Op::none, operands.h_previous,
-       Into::accumulate, gradients.U.middle_rows(0, 2 * D));
+       operands.into, gradients.U.middle_rows(0, 2 * D));
   gemm(Op::transpose, gates_of(operands.d, gru_tape::candidate, 1), Op::none,
-       gates_of(operands.d, gru_tape::kept, 1), Into::accumulate,
+       gates_of(operands.d, gru_tape::kept, 1), operands.into,
        gradients.U.middle_rows(2 * D, D));
-  add_row(operands.column_sums + gru_tape::reset * D, 2 * D, gradients.b_hh);
-  add_row(operands.column_sums + gru_tape::candidate * D, D, gradients.b_hh + 2 * D);
+  if (gradients.b_hh == nullptr) return;
+  put_row(operands.column_sums + gru_tape::reset * D, 2 * D, operands.into, gradients.b_hh);
+  put_row(operands.column_sums + gru_tape::candidate * D, D, operands.into,
+          gradients.b_hh + 2 * D);
 }
 
 }  // namespace dsf

@@ -1,7 +1,6 @@
 #include "dsf/cells/rnn.h"
 
 #include "dsf/kernels/diagonal_step.h"
-#include "dsf/kernels/gates_rnn.h"
 
 namespace dsf {
 
@@ -12,12 +11,12 @@ void RnnCell::pack_recurrent(JacobianUse use) {
 }
 
 void RnnCell::forward_gates(const ForwardRows& rows) const {
-  rnn_gates_forward(rows.gates, rows.recurrent, weights().b_ih, weights().b_hh, rows.state);
+  rnn_gates_forward(f_, rows.gates, rows.recurrent, weights().b_ih, weights().b_hh, rows.state);
 }
 
 // The state is the gate: rows.gates are still W x.
 void RnnCell::backward_gates(const BackwardRows& rows) const {
-  rnn_gates_backward(rows.g, rows.state, rows.d);
+  rnn_gates_backward(f_, rows.g, rows.state, rows.d);
 }
 
 // g_{t-1} += sign d u,   u: the diagonal of U

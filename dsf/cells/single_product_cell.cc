@@ -6,8 +6,9 @@
 namespace dsf {
 
 void SingleProductCell::pack_recurrent(JacobianUse use) {
-  recurrent_forward_.pack(weights().U, Op::transpose, precision());
-  if (use.needed) recurrent_backward_.pack({weights().U}, precision(), use.rank);
+  const dim_t rows = passes().rows;
+  if (passes().forward) recurrent_forward_.pack(weights().U, Op::transpose, precision(), rows);
+  if (use.needed) recurrent_backward_.pack({weights().U}, precision(), use.rank, rows);
 }
 
 void SingleProductCell::forward_step(const ForwardRows& rows) const {
@@ -23,8 +24,8 @@ void SingleProductCell::add_recurrent_product(const BackwardRows& rows,
 
 void SingleProductCell::recurrent_gradients(const GradientOperands& operands,
                                             const CellGradients& gradients) const {
-  gemm(Op::transpose, operands.d, Op::none, operands.h_previous, Into::accumulate, gradients.U);
-  add_row(operands.column_sums, shape().gate_columns(), gradients.b_hh);
+  gemm(Op::transpose, operands.d, Op::none, operands.h_previous, operands.into, gradients.U);
+  put_row(operands.column_sums, shape().gate_columns(), operands.into, gradients.b_hh);
 }
 
 }  // namespace dsf

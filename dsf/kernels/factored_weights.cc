@@ -5,13 +5,13 @@
 namespace dsf {
 
 void FactoredWeights::pack(std::initializer_list<ConstMatrixF> blocks, Precision precision,
-                           dim_t rank) {
+                           dim_t rank, dim_t rows) {
   precision_ = precision;
   rank_ = rank < blocks.begin()->cols ? rank : 0;
   blocks_.resize(blocks.size());
   if (rank_ > 0) return pack_factors(blocks);
   auto packed = blocks_.begin();
-  for (const ConstMatrixF U : blocks) (packed++)->weights.pack(U, Op::none, precision);
+  for (const ConstMatrixF U : blocks) (packed++)->weights.pack(U, Op::none, precision, rows);
 }
 
 void FactoredWeights::pack_factors(std::initializer_list<ConstMatrixF> blocks) {

@@ -24,8 +24,10 @@ struct ProductScratch {
 /// Q: all Q_i, one below the other.
 class FactoredWeights {
  public:
-  /// All blocks have D columns. `rank`: 0, or at least D: as they are.
-  void pack(std::initializer_list<ConstMatrixF> blocks, Precision precision, dim_t rank);
+  /// All blocks have D columns. `rank`: 0, or at least D: as they are. `rows`: of all products
+  /// together, as for PackedWeights.
+  void pack(std::initializer_list<ConstMatrixF> blocks, Precision precision, dim_t rank,
+            dim_t rows = PackedWeights::kManyRows);
 
   dim_t blocks() const { return static_cast<dim_t>(blocks_.size()); }
 

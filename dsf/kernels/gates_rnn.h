@@ -8,13 +8,15 @@
 
 namespace dsf {
 
-/// h = tanh(W x + b_ih + U h_{t-1} + b_hh)
-/// `input` W x and `recurrent` U h_{t-1} are read; `h` is overwritten. No aliasing.
-void rnn_gates_forward(ConstMatrixF input, ConstMatrixF recurrent, const float* b_ih,
-                       const float* b_hh, MatrixF h);
+enum class Nonlinearity { tanh, relu };
 
-/// d = g (1 - h^2): the gradient of the pre-activation.
+/// h = f(W x + b_ih + U h_{t-1} + b_hh),   f: tanh or relu
+/// `input` W x and `recurrent` U h_{t-1} are read; `h` is overwritten. No aliasing.
+void rnn_gates_forward(Nonlinearity f, ConstMatrixF input, ConstMatrixF recurrent,
+                       const float* b_ih, const float* b_hh, MatrixF h);
+
+/// d = g f', the gradient of the pre-activation: f' is 1 - h^2, or 1 if h > 0 and else 0.
 /// `g` and `h` are read; `d` is overwritten and may alias neither.
-void rnn_gates_backward(ConstMatrixF g, ConstMatrixF h, MatrixF d);
+void rnn_gates_backward(Nonlinearity f, ConstMatrixF g, ConstMatrixF h, MatrixF d);
 
 }  // namespace dsf

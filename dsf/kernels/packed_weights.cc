@@ -20,6 +20,11 @@ struct PackedWeights::Impl {
   Multiplier multiplier = Multiplier::sgemm;
   OperandScratch rounded;
 
+  // If it does not pay to pack: plain_op(plain) is B.
+  bool is_plain = false;
+  Op plain_op = Op::none;
+  OperandView plain;
+
   // For AMX: tiles. For libxsmm: panels of its own.
   amx::PackedRight amx_tiles;
   xsmm::PackedRight xsmm_panels;
@@ -80,10 +85,16 @@ PackedWeights::~PackedWeights() = default;
 PackedWeights::PackedWeights(PackedWeights&&) noexcept = default;
 PackedWeights& PackedWeights::operator=(PackedWeights&&) noexcept = default;
 
-void PackedWeights::pack(ConstMatrixF source, Op op, Precision precision) {
+void PackedWeights::pack(ConstMatrixF source, Op op, Precision precision, dim_t rows) {
   impl_->precision = precision;
   impl_->rows = op_rows(op, source);
   impl_->cols = op_cols(op, source);
+  impl_->is_plain = !pays(rows);
+  if (impl_->is_plain) {
+    impl_->plain_op = op;
+    impl_->plain = impl_->rounded(source, precision);
+    return;
+  }
   impl_->multiplier = multiplier_of(precision, RightOperand::packed);
   switch (impl_->multiplier) {
     case Multiplier::amx:
@@ -114,6 +125,7 @@ void gemm(OperandView a, const PackedWeights& b, Into into, MatrixF c) {
   const PackedWeights::Impl& packed = b.impl();
   assert(a.precision == packed.precision && a.rows == c.rows);
   assert(a.cols == packed.rows && packed.cols == c.cols);
+  if (packed.is_plain) return gemm(Op::none, a, packed.plain_op, packed.plain, into, c);
   if (is_trivial(a.cols, into, c)) return;
   const bool on_units = packed.multiplier == Multiplier::amx;
   const TileGrid grid =

@@ -10,8 +10,9 @@
 namespace dsf {
 
 /// A weight matrix converted and packed once and multiplied by many times: the right operand B of
-/// C = A B, where B is `source` or its transpose. Holds a copy: pack again after every change,
-/// which reuses the memory. May be read by several threads at once.
+/// C = A B, where B is `source` or its transpose. Holds a copy, or a view of `source` if few rows
+/// are multiplied: pack again after every change, which reuses the memory. May be read by several
+/// threads at once.
 class PackedWeights {
  public:
   PackedWeights();
@@ -19,7 +20,13 @@ class PackedWeights {
   PackedWeights(PackedWeights&&) noexcept;
   PackedWeights& operator=(PackedWeights&&) noexcept;
 
-  void pack(ConstMatrixF source, Op op, Precision precision);
+  static constexpr dim_t kManyRows = dim_t{1} << 30U;
+  /// Whether a packed copy is worth its price for A of so many rows, in one product or in several.
+  static constexpr bool pays(dim_t rows) { return rows >= 32; }
+
+  /// `rows`: of all A together until the next pack. Below what pays, `source` itself is read, and
+  /// has to stay.
+  void pack(ConstMatrixF source, Op op, Precision precision, dim_t rows = kManyRows);
 
   struct Impl;
   const Impl& impl() const { return *impl_; }

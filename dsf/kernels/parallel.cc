@@ -241,6 +241,12 @@ std::atomic<int>& wanted_threads() {
   return count;
 }
 
+void set_flushing() {
+  constexpr unsigned kFlushToZero = 1U << 15U;
+  constexpr unsigned kDenormalsAreZero = 1U << 6U;
+  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
+}
+
 void run_serially(dim_t tasks, detail::TaskFunction function, void* context) {
   for (dim_t task = 0; task < tasks; ++task) function(context, task);
 }
@@ -259,11 +265,16 @@ bool inside_parallel_task() { return t_inside_task; }
 void flush_denormals() {
   thread_local bool done = false;
   if (done) return;
-  constexpr unsigned kFlushToZero = 1U << 15U;
-  constexpr unsigned kDenormalsAreZero = 1U << 6U;
-  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
+  set_flushing();
   done = true;
 }
+
+FlushedDenormals::FlushedDenormals() : before_(_mm_getcsr()) {
+  flush_denormals();  // from here on parallel_for leaves the mode alone
+  set_flushing();
+}
+
+FlushedDenormals::~FlushedDenormals() { _mm_setcsr(before_); }
 
 namespace detail {
 

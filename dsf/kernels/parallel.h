@@ -28,6 +28,19 @@ bool inside_parallel_task();
 /// for the thread that calls it and for the workers.
 void flush_denormals();
 
+/// The same as long as this lives; afterwards the thread's floating-point mode is what it was. For calls
+/// from a host program, whose mode is its own affair.
+class FlushedDenormals {
+ public:
+  FlushedDenormals();
+  ~FlushedDenormals();
+  FlushedDenormals(const FlushedDenormals&) = delete;
+  FlushedDenormals& operator=(const FlushedDenormals&) = delete;
+
+ private:
+  unsigned before_;
+};
+
 namespace detail {
 using TaskFunction = void (*)(void* context, dim_t task);
 void run_tasks(dim_t tasks, TaskFunction function, void* context);

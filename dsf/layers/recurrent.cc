@@ -3,13 +3,25 @@
 #include <cmath>
 #include <utility>
 
+#include "dsf/base/error.h"
 #include "dsf/kernels/rows.h"
 
 namespace dsf {
 namespace {
 
+// A layer whose work is its own finds there the gates that its forward pass left. Layers that take
+// turns share one work: they keep the states alone, and backward rebuilds the gates.
 struct RecurrentTape final : MixerTape {
-  CellTape cell;
+  Matrix states;
+  std::shared_ptr<CellWork> work = std::make_shared<CellWork>();
+  bool shares_work = false;
+  bool filled = false;  // between forward and backward
+
+  CellTape cell(const CellShape& shape, const PackedLayout& layout) {
+    CellTape views = CellTape::in(states, work->gates, shape, layout);
+    views.gates_are_lost = shares_work;
+    return views;
+  }
 };
 
 // e of each sequence's last step += the gradient of its last state.
@@ -38,8 +50,8 @@ RecurrentLayer::RecurrentLayer(ParameterTable& table, const std::string& prefix,
 std::unique_ptr<MixerTape> RecurrentLayer::make_tape() const {
   auto tape = std::make_unique<RecurrentTape>();
   if (shared_work_) {
-    tape->cell.work = shared_work_;
-    tape->cell.shares_work = true;
+    tape->work = shared_work_;
+    tape->shares_work = true;
   }
   return tape;
 }
@@ -60,20 +72,32 @@ void RecurrentLayer::prepare(Weights weights, Precision precision) {
 
 void RecurrentLayer::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state,
                              MixerTape& tape, MatrixF y) const {
-  cell_->forward(layout, x, state, static_cast<RecurrentTape&>(tape).cell, y);
+  auto& own = static_cast<RecurrentTape&>(tape);
+  cell_->forward(layout, x, state, own.cell(cell_->shape(), layout), *own.work, y);
+  own.filled = true;
 }
 
 void RecurrentLayer::backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape,
                               MatrixF dy, const EndGradients& ends, MatrixF dx,
                               Gradients gradients) {
-  CellTape& cell_tape = static_cast<RecurrentTape&>(tape).cell;
-  add_to_last_steps(layout, ends.last, dy);
-  zero_rows(ends.initial);
-  BackwardPass pass(*cell_, layout, x, cell_tape, dy, ends.initial);
-  feedback_->run(pass);
-  cell_->parameter_gradients(layout, x, cell_tape, dx,
+  auto& own = static_cast<RecurrentTape&>(tape);
+  if (!own.filled || own.states.rows() != layout.batch() + layout.total_rows()) {
+    throw Error("recurrent layer: backward without a forward pass of the same batch before it");
+  }
+  own.filled = false;
+  const CellTape cell_tape = own.cell(cell_->shape(), layout);
+  go_back(*cell_, *feedback_, layout, x, cell_tape, *own.work, dy, ends);
+  cell_->parameter_gradients(layout, x, cell_tape, *own.work, dx, Into::accumulate,
                              {gradients(weight_ih_), gradients(weight_hh_),
                               gradients.vector(bias_ih_), gradients.vector(bias_hh_)});
+}
+
+void go_back(const Cell& cell, Feedback& feedback, const PackedLayout& layout, ConstMatrixF x,
+             const CellTape& tape, CellWork& work, MatrixF g, const EndGradients& ends) {
+  add_to_last_steps(layout, ends.last, g);
+  zero_rows(ends.initial);
+  BackwardPass pass(cell, layout, x, tape, work, g, ends.initial);
+  feedback.run(pass);
 }
 
 std::unique_ptr<RecurrentLayer> make_recurrent_layer(ParameterTable& table,

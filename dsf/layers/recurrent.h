@@ -14,6 +14,17 @@
 
 namespace dsf {
 
+/// Gradients of the states at both ends of a batch, [B, S] each; an empty view: none.
+struct EndGradients {
+  ConstMatrixF last;  ///< in: of the last states, on top of g
+  MatrixF initial;    ///< out: of the initial states; bptt exact, dsf a * g_1, ft zero
+};
+
+/// A cell's way back by a feedback: g [N, S] in the errors, out the total gradients, or something in
+/// between; tape.d overwritten. What is left to do is Cell::parameter_gradients.
+void go_back(const Cell& cell, Feedback& feedback, const PackedLayout& layout, ConstMatrixF x,
+             const CellTape& tape, CellWork& work, MatrixF g, const EndGradients& ends);
+
 /// y = the states of a cell over a batch, [N, S]; gradients go back in time by its feedback. Usable
 /// without a language model: examples/forecast.cc.
 class RecurrentLayer final : public Mixer {
@@ -44,12 +55,7 @@ class RecurrentLayer final : public Mixer {
     backward(layout, x, tape, dy, {}, dx, gradients);
   }
 
-  /// Gradients of the states at both ends of a batch, [B, S] each; an empty view: none.
-  struct EndGradients {
-    ConstMatrixF last;  ///< in: of the last states, on top of dy
-    MatrixF initial;    ///< out: of the initial states; bptt exact, dsf a * g_1, ft zero
-  };
-  /// The same with them. The language model, whose carried states are constants, asks for neither.
+  /// The same with gradients of the states at both ends. The language model, whose carried states are constants, asks for neither.
   void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy,
                 const EndGradients& ends, MatrixF dx, Gradients gradients);
 

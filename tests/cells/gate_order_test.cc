@@ -69,9 +69,11 @@ TEST_P(GateOrder, IsPyTorchs) {
   const dim_t S = cell->shape().state;
   std::vector<float> state = GetParam().initial;
   std::vector<float> y(static_cast<std::size_t>(3 * S));
-  CellTape tape;
-  cell->forward(PackedLayout::uniform(3, 1), {x.data(), 3, 2}, {state.data(), 1, S}, tape,
-                {y.data(), 3, S});
+  const PackedLayout layout = PackedLayout::uniform(3, 1);
+  Matrix states;
+  CellWork work;
+  cell->forward(layout, {x.data(), 3, 2}, {state.data(), 1, S},
+                CellTape::in(states, work.gates, cell->shape(), layout), work, {y.data(), 3, S});
   // Values below one, nine digits: three steps of float rounding.
   for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], GetParam().expected[i], 1e-6) << i;
 }

@@ -75,7 +75,7 @@ class Layer {
     LayerResult result{Grid<float>(x.rows, x.cols), Grid<float>(state.rows, state.cols), {}};
     std::fill(result.initial.values.begin(), result.initial.values.end(), 7.0F);  // overwritten
     result.gradients.resize(static_cast<std::size_t>(table_.flat_size()));
-    RecurrentLayer::EndGradients given;
+    EndGradients given;
     if (ends == Ends::last || ends == Ends::both) given.last = last.view();
     if (ends == Ends::initial || ends == Ends::both) given.initial = result.initial.view();
     layer_.backward(batch_.layout, x.view(), *tape_, dy.view(), given, result.dx.view(),
@@ -92,7 +92,7 @@ class Layer {
   Buffer<float> weights_;
 };
 
-class EndGradients : public ::testing::TestWithParam<CellCase> {
+class EndGradientsOf : public ::testing::TestWithParam<CellCase> {
  protected:
   /// Sequences of equal and of other lengths, in one slice and in several, long and short.
   static std::vector<PackedLayout> layouts() {
@@ -100,7 +100,7 @@ class EndGradients : public ::testing::TestWithParam<CellCase> {
             PackedLayout::uniform(4, 3), PackedLayout::uniform(1, 2), PackedLayout::uniform(7, 1)};
   }
 };
-INSTANTIATE_TEST_SUITE_P(Cells, EndGradients, ::testing::ValuesIn(testing::kAllCells),
+INSTANTIATE_TEST_SUITE_P(Cells, EndGradientsOf, ::testing::ValuesIn(testing::kAllCells),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
 // Rounding of float in gates and products of at most seven steps.
@@ -117,7 +117,7 @@ std::vector<FeedbackConfig> every_config() {
   return configs;
 }
 
-TEST_P(EndGradients, OfTheInitialStatesEqualTheDefinitionOfEveryMethod) {
+TEST_P(EndGradientsOf, OfTheInitialStatesEqualTheDefinitionOfEveryMethod) {
   for (const PackedLayout& layout : layouts()) {
     const Batch batch(GetParam(), layout);
     for (const FeedbackConfig& config : every_config()) {
@@ -135,7 +135,7 @@ TEST_P(EndGradients, OfTheInitialStatesEqualTheDefinitionOfEveryMethod) {
   }
 }
 
-TEST_P(EndGradients, OfTheLastStatesAreErrorsOfTheLastSteps) {
+TEST_P(EndGradientsOf, OfTheLastStatesAreErrorsOfTheLastSteps) {
   for (const PackedLayout& layout : layouts()) {
     const Batch batch(GetParam(), layout);
     for (const FeedbackConfig& config : every_config()) {
@@ -153,7 +153,7 @@ TEST_P(EndGradients, OfTheLastStatesAreErrorsOfTheLastSteps) {
 }
 
 // What nobody asks for changes nothing else.
-TEST_P(EndGradients, OfTheInitialStatesDoNotChangeTheOthers) {
+TEST_P(EndGradientsOf, OfTheInitialStatesDoNotChangeTheOthers) {
   const Batch batch(GetParam(), layouts()[0]);
   for (const FeedbackConfig& config : every_config()) {
     SCOPED_TRACE(config.method + " " + std::string(name_of(config.scan)));
@@ -186,7 +186,7 @@ Grid<double> complex_step_of_initial(const Batch& batch) {
   return gradient;
 }
 
-TEST_P(EndGradients, OfBpttAreTheDerivativeOfTheLastStatesByTheInitialOnes) {
+TEST_P(EndGradientsOf, OfBpttAreTheDerivativeOfTheLastStatesByTheInitialOnes) {
   for (const PackedLayout& layout :
        {PackedLayout({6, 4, 3, 1}), PackedLayout::uniform(4, 3), PackedLayout::uniform(1, 2)}) {
     Batch batch(GetParam(), layout);
@@ -203,14 +203,14 @@ TEST_P(EndGradients, OfBpttAreTheDerivativeOfTheLastStatesByTheInitialOnes) {
   }
 }
 
-TEST_P(EndGradients, OfTheInitialStatesAreZeroIfNothingGoesBackInTime) {
+TEST_P(EndGradientsOf, OfTheInitialStatesAreZeroIfNothingGoesBackInTime) {
   const Batch batch(GetParam(), layouts()[0]);
   const LayerResult fast = Layer(batch, testing::feedback_of("ft")).run(batch.e, Layer::Ends::both);
   EXPECT_EQ(fast.initial.values, std::vector<float>(fast.initial.values.size(), 0.0F));
 }
 
 // A sequence in two halves, the second one's gradient handed to the first: BPTT over both.
-TEST_P(EndGradients, JoinTwoBatchesToOne) {
+TEST_P(EndGradientsOf, JoinTwoBatchesToOne) {
   constexpr dim_t kSteps = 6;
   constexpr dim_t kSequences = 4;
   constexpr dim_t kRows = kSteps / 2 * kSequences;

@@ -75,10 +75,10 @@ class FastCell {
   Result back_from(const Grid<float>& errors, const Way& way) {
     forward();
     Result result{errors, Grid<float>(problem_.layout.batch(), problem_.spec.state()), {}};
-    BackwardPass pass(*cell_, problem_.layout, x_.view(), tape_, result.g.view(),
+    BackwardPass pass(*cell_, problem_.layout, x_.view(), tape_, work_, result.g.view(),
                       result.initial.view());
     way(pass);
-    const ConstMatrixF d = tape_.work->gates;  // its rows have room behind the tape's columns
+    const ConstMatrixF d = tape_.d;  // its rows have room behind the tape's columns
     for (dim_t i = 0; i < d.rows; ++i) {
       result.d.insert(result.d.end(), d.row(i), d.row(i) + cell_->shape().tape);
     }
@@ -88,10 +88,12 @@ class FastCell {
   void forward() {
     Grid<float> state(problem_.initial);
     Grid<float> y(problem_.layout.total_rows(), problem_.spec.state());
-    cell_->forward(problem_.layout, x_.view(), state.view(), tape_, y.view());
+    tape_ = CellTape::in(states_, work_.gates, cell_->shape(), problem_.layout);
+    cell_->forward(problem_.layout, x_.view(), state.view(), tape_, work_, y.view());
   }
   const Cell& cell() const { return *cell_; }
   CellTape& tape() { return tape_; }
+  CellWork& work() { return work_; }
   ConstMatrixF x() const { return x_.view(); }
 
  private:
@@ -99,6 +101,8 @@ class FastCell {
   std::unique_ptr<Cell> cell_;
   Parameters<float> weights_;
   Grid<float> x_;
+  Matrix states_;
+  CellWork work_;
   CellTape tape_;
 };
 

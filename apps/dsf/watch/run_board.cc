@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "apps/dsf/error_text.h"
+#include "dsf/base/error_text.h"
 #include "dsf/base/error.h"
 #include "dsf/base/log.h"
 #include "dsf/feedback/feedback_method.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "apps/dsf/error_text.h"
+#include "dsf/base/error_text.h"
 #include "apps/dsf/watch/access.h"
 #include "apps/dsf/watch/assets.h"
 #include "apps/dsf/watch/growing_pool.h"

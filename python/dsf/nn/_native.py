@@ -1,176 +1,273 @@
-"""The seam to the native part of the package, the compiled module ``dsf._native``.
+"""The seam to the native part of the package: the layer of one direction on the kernels of ``libdsf_native.so``.
 
-This file answers two questions: is the native part there, and does it take this case? Everything else in
-``dsf.nn`` asks here and knows nothing about the compiled module. ``NativeModule`` is all it has to offer.
-
-The layer of one direction is the unit of work. S is the width of the state (D; 2D for the LSTM, [h, c]), N the
-number of rows: T * B, or the sum of batch_sizes. Tensors arrive as they are, on the CPU, and may have any strides
-(batch_first input is a transposed view): the native part copies only what its kernels cannot read. It writes
-into tensors that Python has allocated, contiguous, and allocates none itself; so it needs no libtorch, only a
-pointer, a shape and strides (DLPack).
+This file answers two questions, is the native part there and does it take this case, and calls it. Everything else in
+``dsf.nn`` asks here and knows nothing about the library. ``python/native/dsf_native.h`` says what it is handed: the
+addresses and strides of the tensors as they are (batch_first input is a transposed view), and results that Python has
+allocated. Nothing is converted on this side, because a call has to cost a few microseconds only.
 """
 
 from __future__ import annotations
 
-import importlib
+import ctypes
+import functools
+import os
 import warnings
-from typing import Optional, Protocol, cast
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
-from dsf.nn._cells import Weights
+from dsf import _library, errors
+from dsf.nn._cells import CELLS, Weights
 from dsf.nn._generic import Gradients, Inputs, Problem
-
-
-class NativeModule(Protocol):
-    """What the compiled module offers. ``cell`` is rnn_tanh, rnn_relu, gru or lstm; ``feedback`` a name of the menu.
-
-    x: [T, B, I], or [N, I] if batch_sizes is given (int64 [T], not increasing, as in a PackedSequence).
-    initial, last and their gradients: [B, S]. output and its gradient: [T, B, O] or [N, O], O = D, or S if it has
-    both h and c (``both``). weight_ih [KD, I], weight_hh [KD, D], bias_ih and bias_hh [KD] or None, a [S] or None;
-    gates in PyTorch's order. All of one dtype, float32 or bfloat16 (then products are bf16 and sums float32); a is
-    converted to float32 before. tape: [N, tape_width] float32, opaque to Python.
-    """
-
-    def takes(self, cell: str, feedback: str, dtype: str) -> bool:
-        """Whether it computes this; dtype is "float32" or "bfloat16"."""
-
-    def tape_width(self, cell: str, feedback: str, hidden_size: int, both: bool) -> int:
-        """How many float32 of tape a row needs. It may depend on these arguments alone, because torch.compile asks
-        before it knows how many rows there are."""
-
-    def forward(
-        self,
-        cell: str,
-        feedback: str,
-        reverse: bool,
-        both: bool,
-        x: Tensor,
-        initial: Tensor,
-        batch_sizes: Optional[Tensor],
-        weight_ih: Tensor,
-        weight_hh: Tensor,
-        bias_ih: Optional[Tensor],
-        bias_hh: Optional[Tensor],
-        output: Tensor,
-        last: Tensor,
-        tape: Optional[Tensor],
-    ) -> None:
-        """Overwrites output, last and tape. Without a tape (None) it keeps nothing for a way back."""
-
-    def backward(
-        self,
-        cell: str,
-        feedback: str,
-        reverse: bool,
-        both: bool,
-        x: Tensor,
-        initial: Tensor,
-        batch_sizes: Optional[Tensor],
-        weight_ih: Tensor,
-        weight_hh: Tensor,
-        bias_ih: Optional[Tensor],
-        bias_hh: Optional[Tensor],
-        a: Optional[Tensor],
-        output: Tensor,
-        tape: Tensor,
-        grad_output: Optional[Tensor],
-        grad_last: Optional[Tensor],
-        d_x: Optional[Tensor],
-        d_initial: Tensor,
-        d_weight_ih: Tensor,
-        d_weight_hh: Tensor,
-        d_bias_ih: Optional[Tensor],
-        d_bias_hh: Optional[Tensor],
-    ) -> None:
-        """Overwrites all d_*; a gradient that is None arrives as zero, a d_* that is None is not wanted. May be called
-        several times for one forward (retain_graph), so it leaves the tape as it was."""
 
 
 class NativeMissingWarning(UserWarning):
     """The native part cannot be loaded; dsf.nn works through PyTorch operations."""
 
 
-def _load() -> tuple[Optional[NativeModule], str]:
+class _Layer(ctypes.Structure):
+    """``dsf_layer``, with its dsf_rows (data, step, sequence) and dsf_states (h, c, stride) laid out flat."""
+
+    _fields_ = [
+        ("cell", ctypes.c_char_p),
+        ("feedback", ctypes.c_char_p),
+        *(
+            (name, ctypes.c_int64)
+            for name in ("bf16", "reverse", "threads", "steps", "batch", "input", "hidden", "batch_sizes")
+        ),
+        *((f"x_{part}", ctypes.c_int64) for part in ("data", "step", "sequence")),
+        *((f"initial_{part}", ctypes.c_int64) for part in ("h", "c", "stride")),
+        *((name, ctypes.c_int64) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "a")),
+        *((f"output_{part}", ctypes.c_int64) for part in ("data", "step", "sequence", "width")),
+        *((f"last_{part}", ctypes.c_int64) for part in ("h", "c", "stride")),
+        ("tape", ctypes.c_int64),
+        *((f"grad_output_{part}", ctypes.c_int64) for part in ("data", "step", "sequence")),
+        *((f"grad_last_{part}", ctypes.c_int64) for part in ("h", "c", "stride")),
+        *((f"d_x_{part}", ctypes.c_int64) for part in ("data", "step", "sequence")),
+        *((f"d_initial_{part}", ctypes.c_int64) for part in ("h", "c", "stride")),
+        *((name, ctypes.c_int64) for name in ("d_weight_ih", "d_weight_hh", "d_bias_ih", "d_bias_hh")),
+    ]
+
+
+def _load() -> Optional[ctypes.CDLL]:
+    if os.environ.get("DSF_NATIVE", "on") == "off":
+        return None
     try:
-        return cast(NativeModule, importlib.import_module("dsf._native")), ""
-    except ImportError as error:  # not built, another platform, or another CPU
-        return None, str(error)
+        loaded = _library.library()
+    except errors.NativeMissingError as error:  # not built, another platform, or another CPU
+        warnings.warn(
+            f"dsf.nn: the native kernels cannot be loaded ({error}). All layers work through PyTorch operations: "
+            "the same results, and bptt at PyTorch's own speed.",
+            NativeMissingWarning,
+            stacklevel=3,
+        )
+        return None
+    loaded.dsf_layer_forward.argtypes = [ctypes.POINTER(_Layer)]
+    loaded.dsf_layer_backward.argtypes = [ctypes.POINTER(_Layer)]
+    loaded.dsf_layer_tape.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64)]
+    return loaded
 
 
-module: Optional[NativeModule]
-module, _reason = _load()
-if module is None:
-    warnings.warn(
-        f"dsf.nn: the native kernels cannot be loaded ({_reason}). All layers work through PyTorch operations: "
-        "the same results, and bptt at PyTorch's own speed.",
-        NativeMissingWarning,
-        stacklevel=2,
+_loaded = _load()
+present = _loaded is not None
+
+_FLOAT = 4  # bytes
+_NOTHING = (0, 0, 0)
+
+
+def takes(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether the native part computes layers on tensors of this device and dtype: every cell, every feedback."""
+    return present and device.type == "cpu" and (dtype == torch.float32 or dtype == torch.bfloat16)
+
+
+def is_transformed() -> bool:
+    """Whether torch.func is at work, whose transformations go through PyTorch's own operations only."""
+    return not torch.compiler.is_compiling() and torch._C._functorch.maybe_current_level() is not None
+
+
+def may_be_called(values: Tensor) -> bool:
+    """Whether the library may be called without an operator: nobody traces, and the tensor has memory."""
+    return (
+        not torch.compiler.is_compiling()
+        and type(values) is Tensor
+        and torch._C._len_torch_dispatch_stack() == 0
+        and torch._C._get_tracing_state() is None
+        and torch._C._functorch.maybe_current_level() is None
     )
 
-_DTYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
+
+@functools.cache
+def _tape_numbers(cell: str) -> tuple[int, int, int]:
+    numbers = (ctypes.c_int64 * 3)()
+    assert _loaded is not None
+    _library.check(_loaded.dsf_layer_tape(cell.encode(), numbers))
+    return numbers[0], numbers[1], numbers[2]
 
 
-def takes(cell: str, feedback: str, device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether the native part computes a layer of this kind on tensors of this device and dtype."""
-    if module is None or device.type != "cpu" or dtype not in _DTYPES:
-        return False
-    return module.takes(cell, feedback, _DTYPES[dtype])
+def tape_size(cell: str, hidden_size: int, rows: int, batch: int) -> int:
+    """How many float32 the tape of a batch has. All sizes may be symbols of torch.compile."""
+    by_row, constant, by_sequence = _tape_numbers(cell)
+    return rows * (by_row * hidden_size + constant) + batch * by_sequence * hidden_size
 
 
-def tape_width(problem: Problem, hidden_size: int) -> int:
-    """The width of the tape, [N, width] float32, for a layer that takes() agreed to."""
-    assert module is not None
-    return module.tape_width(problem.cell, problem.feedback, hidden_size, problem.both)
+# --- tensors as numbers -------------------------------------------------------------------------------------
+
+
+def _with_whole_rows(values: Tensor) -> Tensor:
+    """The tensor itself if the numbers of its rows follow each other."""
+    return values if values.stride(-1) == 1 or values.shape[-1] == 1 else values.contiguous()
+
+
+def _rows(values: Optional[Tensor]) -> tuple[int, int, int]:
+    """dsf_rows of [T, B, width] or [N, width]."""
+    if values is None:
+        return _NOTHING
+    strides = values.stride()
+    return values.data_ptr(), strides[0], strides[-2]
+
+
+def _states(values: Optional[Tensor], hidden_size: int) -> tuple[int, int, int]:
+    """dsf_states of [B, S]."""
+    if values is None:
+        return _NOTHING
+    first = values.data_ptr()
+    return first, first + hidden_size * values.element_size(), values.stride(0)
+
+
+def _pointer(values: Optional[Tensor]) -> int:
+    return 0 if values is None else values.data_ptr()
+
+
+def _head(problem: Problem, x: Tensor, batch: int, batch_sizes: Optional[Tensor], hidden: int) -> tuple[Any, ...]:
+    """The fields up to x, inclusive."""
+    steps = x.shape[0] if batch_sizes is None else batch_sizes.shape[0]
+    return (
+        problem.cell.encode(),
+        problem.feedback.encode(),
+        x.dtype == torch.bfloat16,
+        problem.reverse,
+        torch.get_num_threads(),
+        steps,
+        batch,
+        x.shape[-1],
+        hidden,
+        _pointer(batch_sizes),
+        *_rows(x),
+    )
+
+
+def _width(problem: Problem, hidden_size: int) -> int:
+    return CELLS[problem.cell].parts * hidden_size if problem.both else hidden_size
+
+
+# --- the calls ----------------------------------------------------------------------------------------------
 
 
 def forward(problem: Problem, inputs: Inputs, keeps_tape: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """output, last and tape ([0, width] without one)."""
-    assert module is not None
+    """output, last and tape (empty without one)."""
     x, initial, batch_sizes, weights, _ = inputs
-    hidden_size = weights.weight_hh.shape[1]
-    output = x.new_empty(*x.shape[:-1], initial.shape[1] if problem.both else hidden_size)
+    batch, hidden = initial.shape[0], weights.weight_hh.shape[1]
     last = torch.empty_like(initial, memory_format=torch.contiguous_format)
-    rows = x.shape[:-1].numel() if keeps_tape else 0
-    tape = x.new_empty(rows, tape_width(problem, hidden_size), dtype=torch.float32)
-    module.forward(*problem, x, initial, batch_sizes, *weights, output, last, tape if keeps_tape else None)
+    rows = x.shape[:-1].numel()
+    tape = x.new_empty(tape_size(problem.cell, hidden, rows, batch) if keeps_tape else 0, dtype=torch.float32)
+    initial = _with_whole_rows(initial)
+    states = _states(initial, hidden), _states(last, hidden)
+    output = _walk(problem, x, batch_sizes, weights, batch, *states, tape if keeps_tape else None)
     return output, last, tape
+
+
+def walk(
+    problem: Problem,
+    x: Tensor,
+    batch_sizes: Optional[Tensor],
+    weights: Weights,
+    initial: list[Tensor],
+    last: list[Tensor],
+) -> Tensor:
+    """output, and ``last`` overwritten; nothing is kept for a way back. The states: [B, D] for each part."""
+    initial = [part.contiguous() for part in initial]
+    ends = []
+    for parts in (initial, last):
+        h, c = parts[0], parts[-1]
+        ends.append((h.data_ptr(), c.data_ptr(), h.shape[1]))
+    return _walk(problem, x, batch_sizes, weights, initial[0].shape[0], ends[0], ends[1], None)
+
+
+def _walk(
+    problem: Problem,
+    x: Tensor,
+    batch_sizes: Optional[Tensor],
+    weights: Weights,
+    batch: int,
+    initial: tuple[int, int, int],
+    last: tuple[int, int, int],
+    tape: Optional[Tensor],
+) -> Tensor:
+    hidden = weights.weight_hh.shape[1]
+    width = _width(problem, hidden)
+    output = x.new_empty(*x.shape[:-1], width)
+    if batch == 0:
+        return output
+    x = _with_whole_rows(x)
+    weights = Weights(*(None if weight is None else weight.contiguous() for weight in weights))  # type: ignore[arg-type]
+    layer = _Layer(
+        *_head(problem, x, batch, batch_sizes, hidden),
+        *initial,
+        *map(_pointer, weights),
+        0,
+        *_rows(output),
+        width,
+        *last,
+        _pointer(tape),
+    )
+    assert _loaded is not None
+    _library.check(_loaded.dsf_layer_forward(layer))
+    return output
 
 
 def backward(
     problem: Problem,
     inputs: Inputs,
-    output: Tensor,
     tape: Tensor,
     grad_output: Optional[Tensor],
     grad_last: Optional[Tensor],
     wants_x: bool,
 ) -> Gradients:
-    """The gradients that ``NativeModule.backward`` writes."""
-    assert module is not None
+    """All gradients of one layer; ``tape`` is what forward returned, and stays as it was."""
     x, initial, batch_sizes, weights, a = inputs
+    batch, hidden = initial.shape[0], weights.weight_hh.shape[1]
 
     def room_for(values: Optional[Tensor]) -> Optional[Tensor]:
         return None if values is None else torch.empty_like(values, memory_format=torch.contiguous_format)
 
     d_x = room_for(x) if wants_x else None
     d_initial = torch.empty_like(initial, memory_format=torch.contiguous_format)
-    d_weights = Weights(*(room_for(weight) for weight in weights))  # type: ignore[arg-type]
-    a = None if a is None else a.float()
-    module.backward(
-        *problem,
-        x,
-        initial,
-        batch_sizes,
-        *weights,
-        a,
-        output,
-        tape,
-        grad_output,
-        grad_last,
-        d_x,
-        d_initial,
-        *d_weights,
+    d_weights = Weights(*map(room_for, weights))  # type: ignore[arg-type]
+    if batch == 0:
+        for gradient in d_weights.flat():
+            gradient.zero_()
+        return Gradients(d_x, d_initial, d_weights)
+    x = _with_whole_rows(x)
+    weights = Weights(*(None if weight is None else weight.contiguous() for weight in weights))  # type: ignore[arg-type]
+    a = None if a is None else a.float().contiguous()
+    grad_output = None if grad_output is None else _with_whole_rows(grad_output)
+    grad_last = None if grad_last is None else _with_whole_rows(grad_last)
+    layer = _Layer(
+        *_head(problem, x, batch, batch_sizes, hidden),
+        *_NOTHING,
+        *map(_pointer, weights),
+        _pointer(a),
+        *_NOTHING,
+        _width(problem, hidden),
+        *_NOTHING,
+        _pointer(tape),
+        *_rows(grad_output),
+        *_states(grad_last, hidden),
+        *_rows(d_x),
+        *_states(d_initial, hidden),
+        *map(_pointer, d_weights),
     )
+    assert _loaded is not None
+    _library.check(_loaded.dsf_layer_backward(layer))
     return Gradients(d_x, d_initial, d_weights)

@@ -45,11 +45,11 @@ def recurrent(
     problem = Problem(cell, feedback, reverse, both)
     inputs = Inputs(x, initial, batch_sizes, Weights(weight_ih, weight_hh, bias_ih, bias_hh), a)
     with _autocast.off(x):
-        if _native.takes(cell, feedback, x.device, x.dtype):
+        if _native.takes(x.device, x.dtype):
             return _native.forward(problem, inputs, keeps_tape)
         output, last = _generic.forward(problem, inputs)
         # Outputs of an operator may not share memory, and PyTorch's last state may be a view of its outputs.
-        return output.contiguous(), last.clone(), x.new_empty(0, 0, dtype=torch.float32)
+        return output.contiguous(), last.clone(), x.new_empty(0, dtype=torch.float32)
 
 
 @recurrent.register_fake
@@ -70,11 +70,10 @@ def _(
 ) -> tuple[Tensor, Tensor, Tensor]:
     output = x.new_empty(*x.shape[:-1], initial.shape[1] if both else weight_hh.shape[1])
     last = initial.new_empty(initial.shape)
-    if not _native.takes(cell, feedback, x.device, x.dtype):
-        return output, last, x.new_empty(0, 0, dtype=torch.float32)
-    width = _native.tape_width(Problem(cell, feedback, reverse, both), weight_hh.shape[1])
-    rows = x.shape[:-1].numel() if keeps_tape else 0
-    return output, last, x.new_empty(rows, width, dtype=torch.float32)
+    size = 0
+    if keeps_tape and _native.takes(x.device, x.dtype):
+        size = _native.tape_size(cell, weight_hh.shape[1], x.shape[:-1].numel(), initial.shape[0])
+    return output, last, x.new_empty(size, dtype=torch.float32)
 
 
 _GRADIENTS = (
@@ -111,8 +110,8 @@ def recurrent_backward(
     problem = Problem(cell, feedback, reverse, both)
     inputs = Inputs(x, initial, batch_sizes, Weights(weight_ih, weight_hh, bias_ih, bias_hh), a)
     with _autocast.off(x):
-        if _native.takes(cell, feedback, x.device, x.dtype):
-            gradients = _native.backward(problem, inputs, output, tape, grad_output, grad_last, wants_x)
+        if _native.takes(x.device, x.dtype):
+            gradients = _native.backward(problem, inputs, tape, grad_output, grad_last, wants_x)
         else:
             gradients = _generic.backward(problem, inputs, output, grad_output, grad_last, wants_x)
     return _as_tensors(gradients, x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Optional, Union, cast
 
 import torch
@@ -226,7 +226,7 @@ class Recurrent(nn.RNNBase):
         exact = self.feedback == "bptt"
         kept = torch.is_grad_enabled() and any(values.requires_grad for values in (*flat, data, *states))
         cast_to = _autocast.dtype_for(data)
-        native = _native.takes(self.cell, self.feedback, data.device, cast_to or data.dtype)
+        native = _native.takes(data.device, cast_to or data.dtype) and not (exact and _native.is_transformed())
         # Without a way back every feedback is the same walk forward. Under autocast PyTorch's output may have another
         # dtype than ours, and a layer should not change its dtype with the mode.
         if not native and self.output == "h" and (exact or not (kept or cast_to)):
@@ -236,7 +236,10 @@ class Recurrent(nn.RNNBase):
             flat = [weight.to(cast_to) for weight in flat]
         swapped = self.batch_first and batch_sizes is None
         x = data.transpose(0, 1) if swapped else data
-        output, last = self._run_layers(x, states, batch_sizes, flat, kept, by_operator=native or not exact)
+        if native and not kept and _native.may_be_called(data):
+            output, last = self._run_native(x, states, batch_sizes, flat)
+        else:
+            output, last = self._run_layers(x, states, batch_sizes, flat, kept, by_operator=native or not exact)
         return (output.transpose(0, 1) if swapped else output), last
 
     def _run_stack(
@@ -252,6 +255,18 @@ class Recurrent(nn.RNNBase):
             output, *last = function(data, batch_sizes, hx, flat, *options)
         return output, last
 
+    def _run_native(
+        self, x: Tensor, states: list[Tensor], batch_sizes: Optional[Tensor], flat: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """All layers by the native part, without a way back and without the price of an operator."""
+        last = [torch.empty_like(part, memory_format=torch.contiguous_format) for part in states]
+
+        def layer(index: int, problem: Problem, weights: Weights, x: Tensor) -> Tensor:
+            ends = [part[index] for part in states], [part[index] for part in last]
+            return _native.walk(problem, x, batch_sizes, weights, *ends)
+
+        return self._run_all(layer, x, flat), last
+
     def _run_layers(
         self,
         x: Tensor,
@@ -261,32 +276,40 @@ class Recurrent(nn.RNNBase):
         kept: bool,
         by_operator: bool,
     ) -> tuple[Tensor, list[Tensor]]:
-        """One layer and one direction after the other; x: [T, B, I] or [N, I]."""
+        """All layers, each by the operator, or by operations that autograd goes through."""
         initial = states[0] if len(states) == 1 else torch.cat(states, -1)
+        suffixes = self._suffixes()
+        last_states: list[Tensor] = []
+
+        def layer(index: int, problem: Problem, weights: Weights, x: Tensor) -> Tensor:
+            a = self._buffers.get(f"feedback_a_{suffixes[index]}")
+            if by_operator:
+                output, last, _ = recurrent(x, initial[index], batch_sizes, *weights, a, *problem, kept)
+            else:
+                output, last = _generic.forward(problem, Inputs(x, initial[index], batch_sizes, weights, a))
+            last_states.append(last)
+            return output
+
+        output = self._run_all(layer, x, flat)
+        stacked = torch.stack(last_states)
+        return output, [stacked] if len(states) == 1 else list(stacked.chunk(2, -1))
+
+    def _run_all(self, run: Callable[[int, Problem, Weights, Tensor], Tensor], x: Tensor, flat: list[Tensor]) -> Tensor:
+        """One layer and one direction after the other; x: [T, B, I] or [N, I]."""
         per_layer = 4 if self.bias else 2
         directions = 2 if self.bidirectional else 1
-        last_states: list[Tensor] = []
         for layer in range(self.num_layers):
             top = layer == self.num_layers - 1
             outputs: list[Tensor] = []
             for direction in range(directions):
                 index = layer * directions + direction
-                own = flat[index * per_layer : (index + 1) * per_layer]
-                weights = Weights(*own)
-                suffix = f"l{layer}{'_reverse' if direction else ''}"
-                a = self._buffers.get(f"feedback_a_{suffix}")
                 problem = Problem(self.cell, self.feedback, direction == 1, top and self.output == "hc")
-                if by_operator:
-                    output, last, _ = recurrent(x, initial[index], batch_sizes, *weights, a, *problem, kept)
-                else:
-                    output, last = _generic.forward(problem, Inputs(x, initial[index], batch_sizes, weights, a))
-                outputs.append(output)
-                last_states.append(last)
+                weights = Weights(*flat[index * per_layer : (index + 1) * per_layer])
+                outputs.append(run(index, problem, weights, x))
             x = outputs[0] if directions == 1 else torch.cat(outputs, -1)
             if self.dropout > 0 and not top:
                 x = drop(x, self.dropout, self.training)
-        stacked = torch.stack(last_states)
-        return x, [stacked] if len(states) == 1 else list(stacked.chunk(2, -1))
+        return x
 
 
 class RNN(Recurrent):

@@ -1,4 +1,4 @@
-#include "apps/dsf/error_text.h"
+#include "dsf/base/error_text.h"
 
 #include <fmt/format.h>
 

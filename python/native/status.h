@@ -1,0 +1,23 @@
+#pragma once
+
+#include <exception>
+
+#include "python/native/dsf_native.h"
+
+namespace dsf::native {
+
+/// Keeps the sentence of `error` for dsf_last_error(); its kind is returned.
+dsf_status keep_error(const std::exception& error) noexcept;
+
+/// Calls `work`, which no exception leaves.
+template <typename Work>
+dsf_status guarded(Work&& work) noexcept {
+  try {
+    work();
+    return DSF_OK;
+  } catch (const std::exception& error) {
+    return keep_error(error);
+  }
+}
+
+}  // namespace dsf::native
