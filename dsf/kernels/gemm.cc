@@ -83,11 +83,8 @@ std::string_view name_of(Bf16 bf16) {
 
 bool has_fast_bf16() { return bf16_by() != Bf16::emulated; }
 
-Multiplier multiplier_of(Precision precision, RightOperand b) {
-  if (precision == Precision::f32) {
-    const bool by_xsmm = b == RightOperand::packed && xsmm::available(precision);
-    return by_xsmm ? Multiplier::xsmm : Multiplier::sgemm;
-  }
+Multiplier multiplier_of(Precision precision) {
+  if (precision == Precision::f32) return Multiplier::sgemm;
   switch (bf16_by()) {
     case Bf16::amx:
       return Multiplier::amx;
@@ -99,12 +96,17 @@ Multiplier multiplier_of(Precision precision, RightOperand b) {
   return Multiplier::sgemm;
 }
 
+PackedMultiplier packed_multiplier_of(Precision precision) {
+  if (precision == Precision::bf16 && bf16_by() == Bf16::amx) return PackedMultiplier::amx;
+  return xsmm::available(precision) ? PackedMultiplier::xsmm : PackedMultiplier::panels;
+}
+
 void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) {
   const dim_t k = op_cols(op_a, a);
   assert(a.precision == b.precision);
   assert(op_rows(op_a, a) == c.rows && op_cols(op_b, b) == c.cols && op_rows(op_b, b) == k);
   if (is_trivial(k, into, c)) return;
-  const Multiplier multiplier = multiplier_of(a.precision, RightOperand::plain);
+  const Multiplier multiplier = multiplier_of(a.precision);
   const bool on_units = multiplier == Multiplier::amx;
   const CopiedGrid grid = on_units ? choose_unit_grid(c.rows, c.cols, k, 2 * thread_count())
                                    : choose_copied_grid(c.rows, c.cols, k);

@@ -97,13 +97,6 @@ Factor present(Op op, const OperandView& x, bool copy, Buffer<float>& scratch) {
   return {Op::none, target};
 }
 
-void round_to_bf16(MatrixF matrix) {
-  for (dim_t i = 0; i < matrix.rows; ++i) {
-    float* row = matrix.row(i);
-    for (dim_t j = 0; j < matrix.cols; ++j) row[j] = to_float(to_bf16(row[j]));
-  }
-}
-
 void convert_to_bf16(ConstMatrixF source, MatrixView<bf16_t> target) {
   constexpr dim_t kElementsPerTask = dim_t{1} << 16U;
   const dim_t grain = std::max<dim_t>(1, kElementsPerTask / std::max<dim_t>(1, source.cols));

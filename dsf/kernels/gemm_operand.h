@@ -9,11 +9,13 @@
 
 namespace dsf {
 
-/// Whose kernels multiply operands of a precision on this machine: oneDNN's sgemm, libxsmm's, or our own
-/// on AMX. B is packed once for many products, or both operands are as they are.
+/// Whose kernels multiply operands of a precision on this machine if both are as they are: oneDNN's
+/// sgemm, libxsmm's, or our own on AMX.
 enum class Multiplier { sgemm, xsmm, amx };
-enum class RightOperand { packed, plain };
-Multiplier multiplier_of(Precision precision, RightOperand b);
+Multiplier multiplier_of(Precision precision);
+/// The same if B is packed once for many products: our own on panels (panel_gemm.h) take sgemm's place.
+enum class PackedMultiplier { panels, xsmm, amx };
+PackedMultiplier packed_multiplier_of(Precision precision);
 
 /// Shape of op(X).
 inline dim_t op_rows(Op op, const OperandView& x) { return op == Op::none ? x.rows : x.cols; }
@@ -34,9 +36,6 @@ struct Factor {
 
 /// op(X) as it is, which must be f32, or as an f32 copy in `scratch`.
 Factor present(Op op, const OperandView& x, bool copy, Buffer<float>& scratch);
-
-/// Each element becomes the nearest value that bf16 can hold.
-void round_to_bf16(MatrixF matrix);
 
 /// Rows of B a multiple of 2 KiB apart share so few places of the first-level cache that a product
 /// loses a third of its speed.

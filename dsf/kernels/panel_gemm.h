@@ -1,0 +1,38 @@
+#pragma once
+
+// Matrix products with a packed B in f32, by Highway's vectors of any width: what multiplies by weights
+// on CPUs for which libxsmm has no kernels. Every function here runs on the calling thread alone.
+//
+//   C [m, n]  =  A B   or   C += A B,   row-major
+//
+// B lies in panels of 16 columns, row by row. A block of up to six rows of C, 16 columns wide, stays in
+// registers while its rows of A meet the panel. With at most three rows, a block takes several panels,
+// so that there are enough independent sums to hide the latency of a multiply-add. Each sum takes its
+// terms in the order of the inner dimension, in whatever block it is.
+
+#include "dsf/base/buffer.h"
+#include "dsf/base/view.h"
+#include "dsf/kernels/gemm.h"
+
+namespace dsf::panels {
+
+/// B [k, n], packed once: panels of kCols columns, one after the other, the last filled up with zeros.
+class PackedRight {
+ public:
+  static constexpr dim_t kCols = 16;
+
+  /// Keeps the memory it has.
+  void reshape(dim_t k, dim_t n);
+  /// Takes op(part), f32 or bf16, as the columns from `col` on, a multiple of kCols. Threads may pack
+  /// different columns at once.
+  void pack(Op op, const OperandView& part, dim_t col);
+  /// C (+)= A B for as many columns of B as C has, from `col` on, a multiple of kCols. A is f32, or
+  /// bf16, which is widened.
+  void multiply(const OperandView& a, dim_t col, Into into, MatrixF c) const;
+
+ private:
+  Buffer<float> panels_;
+  dim_t k_ = 0;
+};
+
+}  // namespace dsf::panels

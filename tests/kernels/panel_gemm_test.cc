@@ -1,0 +1,111 @@
+// Products with packed panels, on every machine: gemm_test.cc reaches them only if libxsmm has no kernels.
+
+#include "dsf/kernels/panel_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/random_matrix.h"
+
+namespace dsf::panels {
+namespace {
+
+using testing::RandomMatrix;
+
+PackedRight packed(Op op, const OperandView& b, dim_t k, dim_t n) {
+  PackedRight right;
+  right.reshape(k, n);
+  right.pack(op, b, 0);
+  return right;
+}
+
+// Any order of summing k products in f32 errs by at most (k + 1) eps sum |a b|, to first order; the start
+// value of C is one more summand.
+void expect_product(ConstMatrixF a, ConstMatrixF b, ConstMatrixF start, Into into, ConstMatrixF c) {
+  const double tolerance =
+      static_cast<double>(a.cols + 2) * static_cast<double>(std::numeric_limits<float>::epsilon());
+  for (dim_t i = 0; i < c.rows; ++i) {
+    for (dim_t j = 0; j < c.cols; ++j) {
+      double exact = into == Into::accumulate ? static_cast<double>(start(i, j)) : 0.0;
+      double magnitude = std::abs(exact);
+      for (dim_t k = 0; k < a.cols; ++k) {
+        const double product = static_cast<double>(a(i, k)) * static_cast<double>(b(k, j));
+        exact += product;
+        magnitude += std::abs(product);
+      }
+      ASSERT_NEAR(c(i, j), exact, tolerance * magnitude)
+          << "C(" << i << ", " << j << ") of " << c.rows << " x " << c.cols << " x " << a.cols;
+    }
+  }
+}
+
+// Every height of a block of rows, every number of panels that a block of few rows takes, a last panel
+// that is not filled, and a depth in more than one piece.
+TEST(PanelGemm, EqualsTheExactProductForEveryBlock) {
+  for (const dim_t k : {1, 37, 2100}) {
+    for (const dim_t n : {1, 16, 31, 48, 64, 100}) {
+      const RandomMatrix b(k, n, 2);
+      const PackedRight right = packed(Op::none, b.view(), k, n);
+      for (dim_t m = 1; m <= (k < 100 ? 14 : 3); ++m) {
+        for (const Into into : {Into::overwrite, Into::accumulate}) {
+          const RandomMatrix a(m, k, 1, 1.0, 3);
+          const RandomMatrix start(m, n, 3, 1.0, 2);
+          RandomMatrix c(m, n, 3, 1.0, 2);
+          right.multiply(a.view(), 0, into, c.view());
+          expect_product(a.view(), b.view(), start.view(), into, c.view());
+          EXPECT_TRUE(c.margin_untouched());
+        }
+      }
+    }
+  }
+}
+
+// A tile of C has the bits that it has in the whole product: cuts may follow anything.
+TEST(PanelGemm, BitsDoNotDependOnTheCut) {
+  constexpr dim_t kRows = 13;
+  constexpr dim_t kDepth = 130;
+  constexpr dim_t kCols = 90;
+  const RandomMatrix a(kRows, kDepth, 1);
+  const RandomMatrix b(kDepth, kCols, 2);
+  const PackedRight right = packed(Op::none, b.view(), kDepth, kCols);
+  RandomMatrix whole(kRows, kCols, 3);
+  right.multiply(a.view(), 0, Into::overwrite, whole.view());
+  for (const dim_t row : {dim_t{0}, dim_t{1}, dim_t{9}}) {
+    for (const dim_t col : {dim_t{0}, dim_t{16}, dim_t{64}}) {
+      RandomMatrix part(kRows - row, kCols - col, 4);
+      right.multiply(OperandView(a.view()).block(row, kRows - row, 0, kDepth), col, Into::overwrite,
+                     part.view());
+      for (dim_t i = 0; i < kRows - row; ++i) {
+        for (dim_t j = 0; j < kCols - col; ++j) {
+          ASSERT_EQ(part.view()(i, j), whole.view()(row + i, col + j)) << i << ", " << j;
+        }
+      }
+    }
+  }
+}
+
+TEST(PanelGemm, WidensBf16) {
+  constexpr dim_t kRows = 5;
+  constexpr dim_t kDepth = 33;
+  constexpr dim_t kCols = 20;
+  const RandomMatrix a(kRows, kDepth, 1);
+  const RandomMatrix b(kCols, kDepth, 2);  // transposed
+  OperandScratch scratch_a;
+  OperandScratch scratch_b;
+  const PackedRight right =
+      packed(Op::transpose, scratch_b(b.view(), Precision::bf16), kDepth, kCols);
+  RandomMatrix c(kRows, kCols, 3);
+  right.multiply(scratch_a(a.view(), Precision::bf16), 0, Into::overwrite, c.view());
+  Matrix rounded_a(kRows, kDepth);
+  Matrix rounded_b(kDepth, kCols);
+  for (dim_t k = 0; k < kDepth; ++k) {
+    for (dim_t i = 0; i < kRows; ++i) rounded_a.view()(i, k) = to_float(to_bf16(a.view()(i, k)));
+    for (dim_t j = 0; j < kCols; ++j) rounded_b.view()(k, j) = to_float(to_bf16(b.view()(j, k)));
+  }
+  expect_product(rounded_a.view(), rounded_b.view(), c.view(), Into::overwrite, c.view());
+}
+
+}  // namespace
+}  // namespace dsf::panels
