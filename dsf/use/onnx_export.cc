@@ -34,7 +34,7 @@ class Translation {
       x = block.y;
       next.push_back(block.state);
     }
-    if (config_.block == "transformer") x = layers_.norm("final_norm.", x);
+    if (config_.block == BlockKind::transformer) x = layers_.norm("final_norm.", x);
     graph_.output(layers_.linear("head.", x),
                   {"logits", Element::f32, {"time", "batch", vocab_}, ""});
     graph_.output(graph_.node("Concat", next, {{"axis", dim_t{0}}}),
@@ -53,7 +53,7 @@ class Translation {
   }
 
   onnx::Mixed block(const std::string& prefix, const std::string& x, const std::string& state) {
-    const bool transformer = config_.block == "transformer";
+    const bool transformer = config_.block == BlockKind::transformer;
     const std::string in = transformer ? layers_.norm(prefix + "norm1.", x) : x;
     const onnx::Mixed mixed = layers_.mixer(prefix + "mixer.", in, state);
     std::string u = mixed.y;
@@ -78,11 +78,11 @@ class Translation {
 
 void check_onnx_export(const ModelConfig& config) {
   onnx::require_onnx();
-  if (onnx::knows_mixer(config.mixer)) return;
+  if (onnx::has_state(config.mixer)) return;
   throw UsageError(fmt::format(
       "a model with model.mixer = \"{}\" cannot be exported as ONNX: it has no state that a call "
       "could hand to the next one; rnn, gru, lstm and ema can, and safetensors takes all",
-      config.mixer));
+      name_of(config.mixer)));
 }
 
 void export_onnx(const StoredModel& stored, const std::filesystem::path& file) {
@@ -93,11 +93,11 @@ void export_onnx(const StoredModel& stored, const std::filesystem::path& file) {
   model.description = fmt::format(
       "A language model: {} layers of {} {} units, vocabulary {}. Its tokenizer is in the "
       "config.json beside it.",
-      config.layers, config.hidden, config.mixer, stored.model->vocab());
-  model.properties = {{"dsf.mixer", config.mixer},
-                      {"dsf.block", config.block},
+      config.layers, config.hidden, name_of(config.mixer), stored.model->vocab());
+  model.properties = {{"dsf.mixer", std::string(name_of(config.mixer))},
+                      {"dsf.block", std::string(name_of(config.block))},
                       {"dsf.step", fmt::to_string(stored.step)},
-                      {"dsf.tokenizer", stored.tokenizer->kind()}};
+                      {"dsf.tokenizer", std::string(name_of(stored.tokenizer->kind()))}};
   onnx::write_onnx(model, file);
 }
 

@@ -1,20 +1,18 @@
 #include "dsf/use/onnx_layers.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
 #include <utility>
 
+#include "dsf/base/error.h"
 #include "dsf/kernels/gates_gru.h"
 #include "dsf/kernels/gates_lstm.h"
 #include "dsf/kernels/layer_norm.h"
 
 namespace dsf::onnx {
 namespace {
-
-constexpr std::array<std::string_view, 4> kMixers = {"rnn", "gru", "lstm", "ema"};
 
 std::vector<float> numbers_of(const ModelTensor& tensor) {
   return {tensor.values.begin(), tensor.values.end()};
@@ -69,10 +67,6 @@ EmaNumbers ema_numbers(const ModelTensor& alpha, const ModelTensor& delta, const
 
 }  // namespace
 
-bool knows_mixer(std::string_view mixer) {
-  return std::find(kMixers.begin(), kMixers.end(), mixer) != kMixers.end();
-}
-
 Layers::Layers(LanguageModel& model, GraphBuilder& graph) : config_(model.config()), graph_(graph) {
   for (ModelTensor& tensor : model_tensors(model)) {
     std::string name = tensor.name;
@@ -123,15 +117,23 @@ std::string Layers::silu(const std::string& x) {
 }
 
 Mixed Layers::mixer(const std::string& prefix, const std::string& x, const std::string& state) {
-  if (config_.mixer == "rnn") return operator_cell("RNN", {0}, {}, prefix, x, state);
-  if (config_.mixer == "gru") {
-    // ONNX has the gates in the order z, r, h.
-    const std::vector<dim_t> gates = {gru_gate::update, gru_gate::reset, gru_gate::candidate};
-    const dim_t after = config_.reset == "after" ? 1 : 0;
-    return operator_cell("GRU", gates, {{"linear_before_reset", after}}, prefix, x, state);
+  switch (config_.mixer) {
+    case MixerKind::rnn:
+      return operator_cell("RNN", {0}, {}, prefix, x, state);
+    case MixerKind::gru: {
+      // ONNX has the gates in the order z, r, h.
+      const std::vector<dim_t> gates = {gru_gate::update, gru_gate::reset, gru_gate::candidate};
+      const dim_t after = config_.reset == GruReset::after ? 1 : 0;
+      return operator_cell("GRU", gates, {{"linear_before_reset", after}}, prefix, x, state);
+    }
+    case MixerKind::lstm:
+      return lstm(prefix, x, state);
+    case MixerKind::ema:
+      return ema(prefix, x, state);
+    case MixerKind::attention:
+      break;
   }
-  if (config_.mixer == "lstm") return lstm(prefix, x, state);
-  return ema(prefix, x, state);
+  throw Error("onnx: attention has no state");  // has_state() says so before
 }
 
 // W [1, K D, n], R [1, K D, D], B [1, 2 K D]: the first dimension is the direction.

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "dsf/model/language_model.h"
@@ -57,7 +56,7 @@ class Layers {
   dim_t state_width_ = 0;
 };
 
-/// True if Layers::mixer can build it.
-bool knows_mixer(std::string_view mixer);
+/// True if a call can hand what it knows of the text to the next one, so that Layers::mixer can build it.
+constexpr bool has_state(MixerKind mixer) { return mixer != MixerKind::attention; }
 
 }  // namespace dsf::onnx

@@ -31,15 +31,15 @@ using ::testing::HasSubstr;
 constexpr dim_t kHidden = 4;
 constexpr dim_t kLayers = 2;
 
-StoredModel make_stored(const std::string& mixer, const std::string& reset = "after",
-                        const std::string& block = "plain") {
+StoredModel make_stored(MixerKind mixer, GruReset reset = GruReset::after,
+                        BlockKind block = BlockKind::plain) {
   StoredModel stored;
   stored.config.model = {.mixer = mixer,
-                         .hidden = mixer == "attention" ? 16 : kHidden,
+                         .hidden = mixer == MixerKind::attention ? 16 : kHidden,
                          .layers = kLayers,
                          .block = block,
                          .reset = reset};
-  stored.tokenizer = build_tokenizer({.kind = "char"}, "some text\n");
+  stored.tokenizer = build_tokenizer({.kind = TokenizerKind::character}, "some text\n");
   stored.model = std::make_unique<LanguageModel>(stored.config.model, FeedbackConfig{},
                                                  stored.tokenizer->vocab_size(), 1);
   return stored;
@@ -134,7 +134,7 @@ ModelTensor tensor_of(const StoredModel& stored, const std::string& name) {
 }
 
 TEST_F(OnnxExport, TimeAndBatchAreDynamicAndTheStateIsInputAndOutput) {
-  const StoredModel stored = make_stored("lstm");
+  const StoredModel stored = make_stored(MixerKind::lstm);
   const Onnx__ModelProto& model = exported(stored);
   const Onnx__GraphProto& graph = *model.graph;
   ASSERT_EQ(graph.n_input, 2U);
@@ -154,7 +154,7 @@ TEST_F(OnnxExport, TimeAndBatchAreDynamicAndTheStateIsInputAndOutput) {
 }
 
 TEST_F(OnnxExport, VersionsAreStated) {
-  const Onnx__ModelProto& model = exported(make_stored("rnn"));
+  const Onnx__ModelProto& model = exported(make_stored(MixerKind::rnn));
   EXPECT_EQ(model.ir_version, 8);
   ASSERT_EQ(model.n_opset_import, 1U);
   EXPECT_EQ(model.opset_import[0]->version, 17);
@@ -162,7 +162,7 @@ TEST_F(OnnxExport, VersionsAreStated) {
 }
 
 TEST_F(OnnxExport, GatesOfTheGruAreInTheOrderOfOnnx) {
-  const StoredModel stored = make_stored("gru");
+  const StoredModel stored = make_stored(MixerKind::gru);
   const auto found = constants(*exported(stored).graph);
   for (const std::string name : {"blocks.0.mixer.weight_ih", "blocks.1.mixer.weight_hh"}) {
     const ModelTensor ours = tensor_of(stored, name);
@@ -178,18 +178,18 @@ TEST_F(OnnxExport, GatesOfTheGruAreInTheOrderOfOnnx) {
 }
 
 TEST_F(OnnxExport, ResetAfterIsLinearBeforeReset) {
-  for (const std::string reset : {"after", "before"}) {
-    const auto found = operators(*exported(make_stored("gru", reset)).graph, "GRU");
+  for (const GruReset reset : {GruReset::after, GruReset::before}) {
+    const auto found = operators(*exported(make_stored(MixerKind::gru, reset)).graph, "GRU");
     ASSERT_EQ(found.size(), static_cast<std::size_t>(kLayers));
     for (const Onnx__NodeProto* node : found) {
-      EXPECT_EQ(attribute(*node, "linear_before_reset").i, reset == "after" ? 1 : 0);
+      EXPECT_EQ(attribute(*node, "linear_before_reset").i, reset == GruReset::after ? 1 : 0);
       EXPECT_EQ(attribute(*node, "hidden_size").i, kHidden);
     }
   }
 }
 
 TEST_F(OnnxExport, StepOfTheLstmHandsOnBothHalvesOfItsState) {
-  const Onnx__GraphProto& graph = *exported(make_stored("lstm")).graph;
+  const Onnx__GraphProto& graph = *exported(make_stored(MixerKind::lstm)).graph;
   EXPECT_TRUE(operators(graph, "LSTM").empty());  // its c is that of the last step alone
   const auto scans = operators(graph, "Scan");
   ASSERT_EQ(scans.size(), static_cast<std::size_t>(kLayers));
@@ -201,7 +201,7 @@ TEST_F(OnnxExport, StepOfTheLstmHandsOnBothHalvesOfItsState) {
 }
 
 TEST_F(OnnxExport, WeightsOfLinearMapsAreTransposed) {
-  const StoredModel stored = make_stored("gru", "after", "transformer");
+  const StoredModel stored = make_stored(MixerKind::gru, GruReset::after, BlockKind::transformer);
   const auto found = constants(*exported(stored).graph);
   const ModelTensor ours = tensor_of(stored, "blocks.1.mlp.in.weight");  // [4D, D]
   const std::vector<float> theirs = numbers(*found.at("blocks.1.mlp.in.weight.transposed"));
@@ -218,7 +218,7 @@ TEST_F(OnnxExport, WeightsOfLinearMapsAreTransposed) {
 TEST_F(OnnxExport, FileThatCannotBeWrittenStaysAsItWas) {
   const std::filesystem::path file = directory_.write("model.onnx", "before");
   plan_faults("write:1:ENOSPC", "");
-  EXPECT_THAT(message_of<IoError>([&] { export_onnx(make_stored("gru"), file); }),
+  EXPECT_THAT(message_of<IoError>([&] { export_onnx(make_stored(MixerKind::gru), file); }),
               HasSubstr("model.onnx"));
   plan_faults("", "");
   EXPECT_EQ(read_file(file), "before");
@@ -226,7 +226,7 @@ TEST_F(OnnxExport, FileThatCannotBeWrittenStaysAsItWas) {
 
 TEST_F(OnnxExport, AttentionIsRefused) {
   EXPECT_THAT(message_of<UsageError>(
-                  [&] { export_onnx(make_stored("attention"), directory_ / "model.onnx"); }),
+                  [&] { export_onnx(make_stored(MixerKind::attention), directory_ / "model.onnx"); }),
               AllOf(HasSubstr("attention"), HasSubstr("rnn, gru, lstm")));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "model.onnx"));
 }
@@ -236,7 +236,7 @@ TEST_F(OnnxExport, AttentionIsRefused) {
 TEST(OnnxExport, IsRefusedWithTheNamesOfWhatIsMissing) {
   const TempDirectory directory;
   EXPECT_THAT(
-      message_of<UsageError>([&] { export_onnx(make_stored("gru"), directory / "model.onnx"); }),
+      message_of<UsageError>([&] { export_onnx(make_stored(MixerKind::gru), directory / "model.onnx"); }),
       AllOf(HasSubstr("built without ONNX"), HasSubstr("libprotobuf-c-dev")));
   EXPECT_FALSE(std::filesystem::exists(directory / "model.onnx"));
 }
