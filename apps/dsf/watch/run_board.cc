@@ -78,8 +78,8 @@ void RunBoard::refresh() {
     try {
       entry->second->refresh();
       ++entry;
-    } catch (const std::exception&
-                 error) {  // being replaced, or damaged: the others are still to be seen
+    } catch (const std::exception& error) {
+      // It is being replaced, or damaged: the others are still to be seen.
       const std::string said = fmt::format(
           "{} is left out: {}", entry->second->record().root.string(), error_text(error));
       if (complaints_.insert(said).second) log_warning(said);

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-class Documentation : public ProgramTest {
+class CommandsPage : public ProgramTest {
  protected:
   /// The section about a command: from its heading to the next one.
   std::string section(const std::string& command) const {
@@ -33,7 +33,7 @@ class Documentation : public ProgramTest {
   std::string text_ = slurp(std::string(DSF_SOURCE_DIR) + "/docs/commands.md");
 };
 
-TEST_F(Documentation, NamesEveryFieldOfTheJson) {
+TEST_F(CommandsPage, NamesEveryFieldOfTheJson) {
   run_ok(train("run", {"--steps", "2"}));
   const std::string config = path("run/config.toml");
   expect_fields("runs", json::parse(run_ok({"runs", path("run"), "--json"})));
@@ -44,7 +44,7 @@ TEST_F(Documentation, NamesEveryFieldOfTheJson) {
                 json::parse(run_ok({"generate", path("run"), "--tokens", "1", "--json"})));
 }
 
-TEST_F(Documentation, ListsTheExperimentsAsTheProgramDoes) {
+TEST_F(CommandsPage, ListsTheExperimentsAsTheProgramDoes) {
   std::istringstream lines(run_ok({"reproduce", "--list"}));
   for (std::string line; std::getline(lines, line);) {
     EXPECT_THAT(section("reproduce"), HasSubstr("\n    " + line + "\n"));
