@@ -87,8 +87,8 @@ def _train(directory: Path, settings: list[str]) -> Path:
         "train.precision=f32",
     ]
     sets = [word for setting in [*common, f"model.layers={LAYERS}", *settings] for word in ("--set", setting)]
-    files = ["--train", directory / "train.txt", "--valid", directory / "valid.txt"]
-    _dsf_ok("train", *files, "--out", directory / "run", "--steps", 40, *sets)
+    files = ["--data", directory / "train.txt", "--valid", directory / "valid.txt"]
+    _dsf_ok("train", *files, "--out", directory / "run", "--steps", 40, "--threads", 1, "--quiet", *sets)
     return directory / "run"
 
 
