@@ -84,9 +84,11 @@ bench: ## speed of every training method, in ARGS the options of `dsf bench step
 	@cmake --build $(BUILD)
 	$(BUILD)/dsf bench step $(ARGS)
 
-bench-peers: build ## the same training step in PyTorch, in ARGS the options of scripts/bench_peers.py
-	@$(SETUP) peers
-	scripts/bench_peers.py --dsf $(BUILD)/dsf $(ARGS)
+# PyTorch 2.13.0 of the environment, or Debian's if that cannot be made.
+bench-peers: build ## training steps in PyTorch and in dsf, taking turns; in ARGS the options of scripts/bench_peers.py
+	@$(MAKE) --no-print-directory $(VENV)/ready || $(SETUP) peers
+	python=$(VENV)/bin/python; [ -e $(VENV)/ready ] || python=python3; \
+	  $$python scripts/bench_peers.py --dsf $(BUILD)/dsf $(ARGS)
 
 bench-layers: $(VENV)/ready ## dsf.nn's layers against torch.nn's, in ARGS the options of scripts/bench_layers.py
 	$(VENV)/bin/python scripts/bench_layers.py $(ARGS)

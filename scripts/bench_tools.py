@@ -198,7 +198,8 @@ def bar_chart(
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(max(6.0, 0.34 * len(labels) * len(series)), 4.2), layout="constrained")
+    inches = (min(max(6.0, 0.32 * len(labels) + 2.0), 14.0), 4.2)
+    figure, axes = pyplot.subplots(figsize=inches, layout="constrained")
     width = 0.8 / len(series)
     for index, (name, values) in enumerate(series.items()):
         places = [place + (index - (len(series) - 1) / 2) * width for place in range(len(labels))]
@@ -206,6 +207,7 @@ def bar_chart(
     if line_at is not None:
         axes.axhline(line_at, color="black", linewidth=0.8)
     axes.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=8)
+    axes.margins(x=0.01)
     axes.set_ylabel(y_label)
     axes.set_title(title, fontsize=10)
     axes.legend()
