@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 BpeTokenizer learnt_from(std::string_view text, dim_t vocab = 0) {
-  return BpeTokenizer(bpe_model({"bpe", vocab, 1}, text));
+  return BpeTokenizer(bpe_model({TokenizerKind::bpe, vocab, 1}, text));
 }
 
 const BpeTokenizer& english() {
@@ -102,7 +102,8 @@ TEST(BpeTokenizer, NewlineIsTheEndOfLineToken) {
 
 TEST(BpeTokenizer, SameTextGivesTheSameModel) {
   const std::string text = small_text(200);
-  EXPECT_EQ(bpe_model({"bpe", 0, 1}, text), bpe_model({"bpe", 0, 1}, text));
+  EXPECT_EQ(bpe_model({TokenizerKind::bpe, 0, 1}, text),
+            bpe_model({TokenizerKind::bpe, 0, 1}, text));
 }
 
 TEST(BpeTokenizer, VocabIsTheNumberOfPieces) {
@@ -118,7 +119,7 @@ TEST(BpeTokenizer, ShortTextGivesWhatItHasUnlessANumberIsAskedFor) {
 TEST(BpeTokenizer, LimitsThatMakeNoSenseAreRefused) {
   EXPECT_THROW(learnt_from("text", 258), ConfigError);
   EXPECT_THROW(learnt_from("text", -1), ConfigError);
-  EXPECT_THROW(bpe_model({"bpe", 0, 2}, "text"), ConfigError);
+  EXPECT_THROW(bpe_model({TokenizerKind::bpe, 0, 2}, "text"), ConfigError);
 }
 
 TEST(BpeTokenizer, VocabTooSmallForTheCharactersIsRefused) {
@@ -155,7 +156,7 @@ TEST(BpeTokenizer, LongLinesAreLearntFromToo) {
 
 // SentencePiece itself would end the process over these.
 TEST(BpeTokenizer, ModelWithAPieceWithoutTextIsRefused) {
-  std::string model = bpe_model({"bpe", 0, 1}, small_text(400));
+  std::string model = bpe_model({TokenizerKind::bpe, 0, 1}, small_text(400));
   EXPECT_NO_THROW(BpeTokenizer{model});
   model[model.find("<unk>")] = '\0';
   EXPECT_THAT(message_of<DataError>([&] { BpeTokenizer{model}; }), HasSubstr("NUL"));
@@ -172,7 +173,7 @@ TEST(BpeTokenizer, ModelOfAnotherKindIsRefused) {
 }
 
 TEST(BpeTokenizer, ModelThatIsCutOffIsRefused) {
-  const std::string model = bpe_model({"bpe", 0, 1}, small_text(400));
+  const std::string model = bpe_model({TokenizerKind::bpe, 0, 1}, small_text(400));
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{1}, std::size_t{5}, model.size() / 2}) {
     EXPECT_THROW(BpeTokenizer{model.substr(0, size)}, DataError);

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const BpeTokenizer& tokenizer() {
-  static const BpeTokenizer learnt(bpe_model({"bpe", 0, 1}, small_text(500)));
+  static const BpeTokenizer learnt(bpe_model({TokenizerKind::bpe, 0, 1}, small_text(500)));
   return learnt;
 }
 

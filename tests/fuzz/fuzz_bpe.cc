@@ -15,7 +15,7 @@ constexpr std::size_t kMostBytes = 6'000;  // learning from more takes a second
 constexpr dim_t kVocab = 300;
 
 void check_learning(std::string_view text) {
-  const BpeTokenizer tokenizer(learn_bpe({"bpe", kVocab, 1}, text));
+  const BpeTokenizer tokenizer(learn_bpe({TokenizerKind::bpe, kVocab, 1}, text));
   std::vector<token_t> ids;
   tokenizer.encode(text, ids);
   require(tokenizer.decode(ids) == text, "what was learnt from comes back");
