@@ -106,14 +106,14 @@ def test_any_shape_equals_definition(
 LAYOUTS = ["padded", "batch_first", "packed", "transposed", "expanded", "every other column"]
 
 
-def leaf_of(layout: str, T: int, B: int, I: int) -> Tensor:
+def leaf_of(layout: str, T: int, B: int, width: int) -> Tensor:
     sizes = {
-        "batch_first": (B, T, I),
-        "transposed": (I, B, T),
-        "expanded": (1, 1, I),
-        "every other column": (T, B, 2 * I),
+        "batch_first": (B, T, width),
+        "transposed": (width, B, T),
+        "expanded": (1, 1, width),
+        "every other column": (T, B, 2 * width),
     }
-    return torch.randn(sizes.get(layout, (T, B, I)), requires_grad=True)
+    return torch.randn(sizes.get(layout, (T, B, width)), requires_grad=True)
 
 
 def inputs_of(layout: str, leaf: Tensor, T: int, B: int) -> Any:

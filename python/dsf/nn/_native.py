@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import os
 import warnings
 from typing import Any, Optional
@@ -169,7 +170,7 @@ def forward(problem: Problem, inputs: Inputs, keeps_tape: bool) -> tuple[Tensor,
     x, initial, batch_sizes, weights, _ = inputs
     batch, hidden = initial.shape[0], weights.weight_hh.shape[1]
     last = torch.empty_like(initial, memory_format=torch.contiguous_format)
-    rows = x.shape[:-1].numel()
+    rows = math.prod(x.shape[:-1])
     tape = x.new_empty(tape_size(problem.cell, hidden, rows, batch) if keeps_tape else 0, dtype=torch.float32)
     initial = _with_whole_rows(initial)
     states = _states(initial, hidden), _states(last, hidden)

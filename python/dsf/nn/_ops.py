@@ -6,6 +6,7 @@ implementation computes them, the native one or the PyTorch operations, is decid
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional
 
 import torch
@@ -72,7 +73,7 @@ def _(
     last = initial.new_empty(initial.shape)
     size = 0
     if keeps_tape and _native.takes(x.device, x.dtype):
-        size = _native.tape_size(cell, weight_hh.shape[1], x.shape[:-1].numel(), initial.shape[0])
+        size = _native.tape_size(cell, weight_hh.shape[1], math.prod(x.shape[:-1]), initial.shape[0])
     return output, last, x.new_empty(size, dtype=torch.float32)
 
 
