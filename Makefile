@@ -38,6 +38,10 @@ test: build-tests ## all tests but the long ones
 
 test-python: $(VENV)/ready build-native ## the tests of the Python package
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) $(ARGS)
+	DSF_NATIVE=off $(VENV)/bin/python -m pytest -q -n $(JOBS) $(WITHOUT_NATIVE)
+
+# What users without the native part rely on. The first run has everything on its kernels that they take.
+WITHOUT_NATIVE := $(addprefix python/tests/test_,like_torch.py compile.py interface.py torch_cases.py)
 
 # The package is installed in place: a change of its sources needs no installation, a change of its build does.
 $(VENV)/ready: python/requirements-dev.txt pyproject.toml CMakeLists.txt scripts/python_env.sh

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "dsf/base/error.h"
-#include "dsf/cells/slices.h"
+#include "dsf/kernels/slices.h"
 #include "dsf/kernels/rows.h"
 
 namespace dsf {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dsf/cells/slices.h"
+#include "dsf/kernels/slices.h"
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/rows.h"
 
@@ -43,7 +43,8 @@ CellTape CellTape::in(Matrix& states, Matrix& gates, const CellShape& shape,
                       const PackedLayout& layout) {
   const dim_t N = layout.total_rows();
   const MatrixF columns = gates.reshape(N, shape.tape_stride()).middle_cols(0, shape.tape);
-  return {.states = states.reshape(layout.batch() + N, shape.state), .gates = columns, .d = columns};
+  return {
+      .states = states.reshape(layout.batch() + N, shape.state), .gates = columns, .d = columns};
 }
 
 void Cell::prepare(const CellWeights& weights, Precision precision, JacobianUse use,

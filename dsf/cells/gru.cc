@@ -1,6 +1,6 @@
 #include "dsf/cells/gru.h"
 
-#include "dsf/cells/slices.h"
+#include "dsf/kernels/slices.h"
 #include "dsf/kernels/rows.h"
 
 namespace dsf {
@@ -111,12 +111,10 @@ void GruResetBeforeCell::recurrent_gradients(const GradientOperands& operands,
   gemm(Op::transpose, gates_of(operands.d, gru_tape::reset, 2), Op::none, operands.h_previous,
        operands.into, gradients.U.middle_rows(0, 2 * D));
   gemm(Op::transpose, gates_of(operands.d, gru_tape::candidate, 1), Op::none,
-       gates_of(operands.d, gru_tape::kept, 1), operands.into,
-       gradients.U.middle_rows(2 * D, D));
+       gates_of(operands.d, gru_tape::kept, 1), operands.into, gradients.U.middle_rows(2 * D, D));
   if (gradients.b_hh == nullptr) return;
   put_row(operands.column_sums + gru_tape::reset * D, 2 * D, operands.into, gradients.b_hh);
-  put_row(operands.column_sums + gru_tape::candidate * D, D, operands.into,
-          gradients.b_hh + 2 * D);
+  put_row(operands.column_sums + gru_tape::candidate * D, D, operands.into, gradients.b_hh + 2 * D);
 }
 
 }  // namespace dsf

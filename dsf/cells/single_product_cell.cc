@@ -1,6 +1,6 @@
 #include "dsf/cells/single_product_cell.h"
 
-#include "dsf/cells/slices.h"
+#include "dsf/kernels/slices.h"
 #include "dsf/kernels/rows.h"
 
 namespace dsf {

@@ -82,7 +82,8 @@ typedef struct dsf_layer {
   int64_t batch;
   int64_t input;
   int64_t hidden;
-  const int64_t* batch_sizes; /* [T] if the batch is packed: B_0 >= B_1 >= ... > 0; otherwise null */
+  const int64_t*
+      batch_sizes; /* [T] if the batch is packed: B_0 >= B_1 >= ... > 0; otherwise null */
 
   dsf_rows x;
   dsf_states initial;    /* null: zeros */

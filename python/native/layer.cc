@@ -24,8 +24,7 @@ constexpr dim_t kSerialWork = dim_t{1} << 20U;
 
 PackedLayout layout_of(const dsf_layer& layer) {
   if (layer.batch_sizes == nullptr) return PackedLayout::uniform(layer.steps, layer.batch);
-  return PackedLayout(
-      std::vector<dim_t>(layer.batch_sizes, layer.batch_sizes + layer.steps));
+  return PackedLayout(std::vector<dim_t>(layer.batch_sizes, layer.batch_sizes + layer.steps));
 }
 
 PackedLayout part_of(const PackedLayout& layout, Steps steps) {
@@ -72,7 +71,13 @@ class Call {
       load_states(layer_.initial, bf16_, shape_.hidden, state);
     }
     if (layer_.tape != nullptr) {
-      walk({0, layout_.steps()}, layout_, tape(memory_.work.gates), state);
+      const CellTape kept = tape(memory_.work.gates);
+      walk({0, layout_.steps()}, layout_, kept, state);
+      // Two equal calls leave equal tapes, which torch.library.opcheck asks of an operator.
+      if (shape_.reads_gates) {
+        zero_rows({kept.gates.data + shape_.tape, kept.gates.rows, CellShape::kTapeGap,
+                   kept.gates.stride});
+      }
     } else {
       for (Steps steps = next_chunk(0); steps.begin < layout_.steps();
            steps = next_chunk(steps.end)) {

@@ -29,13 +29,13 @@ struct LayerMemory {
   CellAndFeedback& find(const dsf_layer& layer);
 
   CellWork work;
-  Matrix states;   // [B + N, S] of steps without a tape
-  Matrix x;        // [N, I] in the walk's order
-  Matrix dx;       // the same
-  Matrix g;        // [N, S]
-  Matrix state;    // [B, S]: initial states, then the last ones
-  Matrix last;     // [B, S]: gradients of the last states
-  Matrix initial;  // [B, S]: gradients of the initial states
+  Matrix states;            // [B + N, S] of steps without a tape
+  Matrix x;                 // [N, I] in the walk's order
+  Matrix dx;                // the same
+  Matrix g;                 // [N, S]
+  Matrix state;             // [B, S]: initial states, then the last ones
+  Matrix last;              // [B, S]: gradients of the last states
+  Matrix initial;           // [B, S]: gradients of the initial states
   Buffer<float> weights;    // of 16-bit parameters
   Buffer<float> gradients;  // of 16-bit parameters
 

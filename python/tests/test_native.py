@@ -35,9 +35,9 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from dsf.nn import _generic, _native, _ops
 
-pytestmark = pytest.mark.skipif(not _native.present, reason="the native part is not there")
+pytestmark = pytest.mark.skipif(os.environ.get("DSF_NATIVE") == "off", reason="the native part is switched off")
 
-FEEDBACKS = ("bptt", *INEXACT)
+FEEDBACKS = ("bptt", *INEXACT, "iterated:1")
 # float32 against float64: rounding (6e-8) of sums over at most some tens of rows and units.
 CLOSE = {"rtol": 2e-5, "atol": 2e-5}
 
@@ -50,6 +50,10 @@ def rounded(batch: Sequences) -> Sequences:
 
 def widened(gradients: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: values.double() for name, values in gradients.items()}
+
+
+def test_native_part_is_there() -> None:
+    assert _native.present
 
 
 @pytest.fixture
@@ -106,14 +110,14 @@ def test_any_shape_equals_definition(
 LAYOUTS = ["padded", "batch_first", "packed", "transposed", "expanded", "every other column"]
 
 
-def leaf_of(layout: str, T: int, B: int, I: int) -> Tensor:
+def leaf_of(layout: str, T: int, B: int, width: int) -> Tensor:
     sizes = {
-        "batch_first": (B, T, I),
-        "transposed": (I, B, T),
-        "expanded": (1, 1, I),
-        "every other column": (T, B, 2 * I),
+        "batch_first": (B, T, width),
+        "transposed": (width, B, T),
+        "expanded": (1, 1, width),
+        "every other column": (T, B, 2 * width),
     }
-    return torch.randn(sizes.get(layout, (T, B, I)), requires_grad=True)
+    return torch.randn(sizes.get(layout, (T, B, width)), requires_grad=True)
 
 
 def inputs_of(layout: str, leaf: Tensor, T: int, B: int) -> Any:

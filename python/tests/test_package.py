@@ -26,7 +26,7 @@ def test_importing_dsf_does_not_import_torch() -> None:
 def test_missing_native_part_is_said_once() -> None:
     """If the native part is there nothing is said; if not, one sentence, however many layers there are."""
     said = _run(
-        "import sys; sys.modules['dsf._native'] = None\n"
+        "import os; os.environ['DSF_NATIVE_LIBRARY'] = '/no/such/library.so'\n"
         "import dsf.nn, torch\n"
         "for _ in range(2): dsf.nn.GRU(2, 3)(torch.zeros(1, 1, 2))\n"
         "import dsf.nn.modules"

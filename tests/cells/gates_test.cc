@@ -36,8 +36,8 @@ std::vector<float> tanh_of(const std::vector<float>& x) {
   const auto D = static_cast<dim_t>(x.size());
   const std::vector<float> zero(x.size());
   std::vector<float> h(x.size());
-  rnn_gates_forward(Nonlinearity::tanh, {x.data(), 1, D}, {zero.data(), 1, D}, zero.data(), zero.data(),
-                    {h.data(), 1, D});
+  rnn_gates_forward(Nonlinearity::tanh, {x.data(), 1, D}, {zero.data(), 1, D}, zero.data(),
+                    zero.data(), {h.data(), 1, D});
   return h;
 }
 

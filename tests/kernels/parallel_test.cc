@@ -193,6 +193,24 @@ TEST(ParallelFor, FlushesDenormalsOnEveryThread) {
   });
 }
 
+TEST(FlushedDenormals, PutTheModeBackForAHostProgram) {
+  std::thread([] {  // a new thread has the mode that programs start with
+    volatile float tiny = std::numeric_limits<float>::min();
+    const auto half = [&] {
+      volatile float result = tiny * 0.5F;
+      return result;
+    };
+    for (int call = 0; call < 2; ++call) {
+      EXPECT_GT(half(), 0.0F);
+      const FlushedDenormals flushed;
+      EXPECT_EQ(half(), 0.0F);
+      parallel_for(2, [](dim_t) {});
+      EXPECT_EQ(half(), 0.0F);
+    }
+    EXPECT_GT(half(), 0.0F);
+  }).join();
+}
+
 TEST(ParallelFor, WorksInAForkedChild) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer does not follow a fork of a process with threads";

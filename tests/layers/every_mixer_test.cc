@@ -5,7 +5,7 @@
 
 #include <ostream>
 
-#include "dsf/cells/slices.h"
+#include "dsf/kernels/slices.h"
 #include "dsf/feedback/feedback_config.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/layers/attention.h"

@@ -10,7 +10,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
-#include "dsf/cells/slices.h"
+#include "dsf/kernels/slices.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/kernels/parallel.h"
 #include "tests/train/small_run.h"

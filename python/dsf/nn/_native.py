@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import os
 import warnings
 from typing import Any, Optional
@@ -72,13 +73,20 @@ def _load() -> Optional[ctypes.CDLL]:
 _loaded = _load()
 present = _loaded is not None
 
-_FLOAT = 4  # bytes
 _NOTHING = (0, 0, 0)
 
 
-def takes(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether the native part computes layers on tensors of this device and dtype: every cell, every feedback."""
-    return present and device.type == "cpu" and (dtype == torch.float32 or dtype == torch.bfloat16)
+# A walk forward is the same with every feedback, and its name is as good as any other.
+FORWARD_ONLY = "ft"
+_WAYS_BACK = ("bptt", "ft", "dsf", "gated", "gated:dsf", "bptt:rank")
+_NUMBERED = ("bptt:rank:", "iterated:")
+
+
+def takes(feedback: str, device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether the native part computes layers with this way back on tensors of this device and dtype."""
+    if not present or device.type != "cpu" or dtype not in (torch.float32, torch.bfloat16):
+        return False
+    return feedback in _WAYS_BACK or feedback.startswith(_NUMBERED)
 
 
 def is_transformed() -> bool:
@@ -169,7 +177,7 @@ def forward(problem: Problem, inputs: Inputs, keeps_tape: bool) -> tuple[Tensor,
     x, initial, batch_sizes, weights, _ = inputs
     batch, hidden = initial.shape[0], weights.weight_hh.shape[1]
     last = torch.empty_like(initial, memory_format=torch.contiguous_format)
-    rows = x.shape[:-1].numel()
+    rows = math.prod(x.shape[:-1])
     tape = x.new_empty(tape_size(problem.cell, hidden, rows, batch) if keeps_tape else 0, dtype=torch.float32)
     initial = _with_whole_rows(initial)
     states = _states(initial, hidden), _states(last, hidden)
@@ -191,6 +199,7 @@ def walk(
     for parts in (initial, last):
         h, c = parts[0], parts[-1]
         ends.append((h.data_ptr(), c.data_ptr(), h.shape[1]))
+    problem = problem._replace(feedback=FORWARD_ONLY)
     return _walk(problem, x, batch_sizes, weights, initial[0].shape[0], ends[0], ends[1], None)
 
 

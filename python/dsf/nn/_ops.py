@@ -6,6 +6,7 @@ implementation computes them, the native one or the PyTorch operations, is decid
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional
 
 import torch
@@ -45,7 +46,7 @@ def recurrent(
     problem = Problem(cell, feedback, reverse, both)
     inputs = Inputs(x, initial, batch_sizes, Weights(weight_ih, weight_hh, bias_ih, bias_hh), a)
     with _autocast.off(x):
-        if _native.takes(x.device, x.dtype):
+        if _native.takes(feedback, x.device, x.dtype):
             return _native.forward(problem, inputs, keeps_tape)
         output, last = _generic.forward(problem, inputs)
         # Outputs of an operator may not share memory, and PyTorch's last state may be a view of its outputs.
@@ -71,8 +72,8 @@ def _(
     output = x.new_empty(*x.shape[:-1], initial.shape[1] if both else weight_hh.shape[1])
     last = initial.new_empty(initial.shape)
     size = 0
-    if keeps_tape and _native.takes(x.device, x.dtype):
-        size = _native.tape_size(cell, weight_hh.shape[1], x.shape[:-1].numel(), initial.shape[0])
+    if keeps_tape and _native.takes(feedback, x.device, x.dtype):
+        size = _native.tape_size(cell, weight_hh.shape[1], math.prod(x.shape[:-1]), initial.shape[0])
     return output, last, x.new_empty(size, dtype=torch.float32)
 
 
@@ -110,7 +111,7 @@ def recurrent_backward(
     problem = Problem(cell, feedback, reverse, both)
     inputs = Inputs(x, initial, batch_sizes, Weights(weight_ih, weight_hh, bias_ih, bias_hh), a)
     with _autocast.off(x):
-        if _native.takes(x.device, x.dtype):
+        if _native.takes(feedback, x.device, x.dtype):
             gradients = _native.backward(problem, inputs, tape, grad_output, grad_last, wants_x)
         else:
             gradients = _generic.backward(problem, inputs, output, grad_output, grad_last, wants_x)

@@ -226,7 +226,9 @@ class Recurrent(nn.RNNBase):
         exact = self.feedback == "bptt"
         kept = torch.is_grad_enabled() and any(values.requires_grad for values in (*flat, data, *states))
         cast_to = _autocast.dtype_for(data)
-        native = _native.takes(data.device, cast_to or data.dtype) and not (exact and _native.is_transformed())
+        way_back = self.feedback if kept else _native.FORWARD_ONLY
+        native = _native.takes(way_back, data.device, cast_to or data.dtype)
+        native = native and not (exact and _native.is_transformed())
         # Without a way back every feedback is the same walk forward. Under autocast PyTorch's output may have another
         # dtype than ours, and a layer should not change its dtype with the mode.
         if not native and self.output == "h" and (exact or not (kept or cast_to)):
