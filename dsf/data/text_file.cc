@@ -70,6 +70,10 @@ std::string read_corpus_file(const fs::path& file) {
   if (fs::is_directory(status)) {
     throw DataError(fmt::format("{}: a directory; expected a text file", file.string()));
   }
+  // Reading a device such as /dev/zero would go on until the memory is full. A pipe ends.
+  if (fs::is_character_file(status) || fs::is_block_file(status)) {
+    throw DataError(fmt::format("{}: a device; expected a text file", file.string()));
+  }
   std::string bytes = file.extension() == ".gz" ? read_gzip(file) : read_plain(file);
   if (bytes.empty()) {
     throw DataError(fmt::format("{}: the file is empty; expected text", file.string()));

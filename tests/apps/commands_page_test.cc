@@ -25,7 +25,9 @@ class CommandsPage : public ProgramTest {
   /// Every name of a field in `value` stands in the section about the command that printed it.
   void expect_fields(const std::string& command, const json& value) const {
     for (const auto& [key, part] : value.items()) {
-      if (value.is_object()) EXPECT_THAT(section(command), HasSubstr("`" + key + "`")) << command;
+      if (value.is_object()) {
+        EXPECT_THAT(section(command), HasSubstr("`" + key + "`")) << command;
+      }
       if (part.is_structured()) expect_fields(command, part);
     }
   }

@@ -92,6 +92,11 @@ TEST(ReadCorpusFile, DirectoryIsRefused) {
               HasSubstr("a directory"));
 }
 
+TEST(ReadCorpusFile, ADeviceIsRefusedBeforeItIsRead) {
+  EXPECT_THAT(message_of<DataError>([] { read_corpus_file("/dev/zero"); }),
+              HasSubstr("/dev/zero: a device; expected a text file"));
+}
+
 TEST(ReadCorpusFile, EmptyFileIsRefused) {
   const TempDirectory dir;
   const std::string file = dir.write("empty.txt", "");
