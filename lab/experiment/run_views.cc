@@ -1,65 +1,18 @@
-#include "lab/experiment/run_record.h"
+#include "lab/experiment/run_views.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <filesystem>
 #include <set>
-#include <sstream>
 
-#include "dsf/base/directory_lock.h"
-#include "dsf/base/error.h"
-#include "dsf/base/file.h"
 #include "dsf/feedback/feedback_method.h"
-#include "dsf/run/run_directory.h"
 #include "dsf/train/progress.h"
-#include "dsf/train/training_run.h"
-#include "lab/experiment/log_line.h"
 
 namespace dsf {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-
-void add_line(const json& line, RunRecord& run) {
-  const std::string event = text_at(line, "event");
-  run.step = count_at(line, event == "done" ? "steps" : "step", run.step);
-  run.total_steps = count_at(line, "total_steps", run.total_steps);
-  run.parameters = count_at(line, "parameters", run.parameters);
-  run.vocab = count_at(line, "vocab", run.vocab);
-  const double seconds = number_at(line, "seconds");
-  if (std::isfinite(seconds)) run.seconds = seconds;
-  if (event == "train") {
-    run.training.push_back({.step = number_at(line, "step"),
-                            .loss = number_at(line, "loss"),
-                            .learning_rate = number_at(line, "learning_rate"),
-                            .gradient_norm = number_at(line, "gradient_norm"),
-                            .tokens_per_second = number_at(line, "tokens_per_second")});
-  } else if (event == "eval") {
-    const EvalPoint point{.step = number_at(line, "step"),
-                          .epoch = number_at(line, "epoch"),
-                          .loss = number_at(line, "loss"),
-                          .perplexity = number_at(line, "perplexity"),
-                          .train_loss = number_at(line, "train_loss")};
-    run.evaluations.push_back(point);
-    if (std::isfinite(point.perplexity)) {
-      run.best_perplexity = std::min(run.best_perplexity.value_or(HUGE_VAL), point.perplexity);
-    }
-  }
-  const double speed = number_at(line, "tokens_per_second");
-  if (event == "done" && std::isfinite(speed)) {
-    run.tokens_per_second = speed;
-  } else if (event == "train" && std::isfinite(speed)) {
-    // The mean of all lines: a single one may be far off.
-    const auto lines = static_cast<double>(run.training.size());
-    run.tokens_per_second += (speed - run.tokens_per_second) / lines;
-  }
-  const bool last_word =
-      event == "done" || event == "interrupted" || event == "diverged" || event == "imported";
-  run.state = last_word ? event : kPartial;
-}
 
 std::string or_dash(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value) : "-";
@@ -124,52 +77,7 @@ NamedFigure figure_of(const std::vector<RunRecord>& runs, const char* name, cons
   return named;
 }
 
-/// The runs below `directory`, which is none itself. Entries may vanish or be unreadable while the
-/// tree is walked: such a one is no run, and its neighbours are looked at all the same.
-void search(const fs::path& directory, std::vector<fs::path>& found) {
-  std::error_code failed;
-  for (auto at = fs::directory_iterator(directory, failed); !failed && at != end(at);
-       at.increment(failed)) {
-    std::error_code ignored;
-    if (at->is_symlink(ignored) && !is_run_directory(at->path()))
-      continue;  // it may lead back here
-    if (!at->is_directory(ignored)) continue;
-    if (is_run_directory(at->path())) {
-      found.push_back(at->path());
-    } else {
-      search(at->path(), found);
-    }
-  }
-}
-
 }  // namespace
-
-void add_log_line(std::string_view text, RunRecord& run) {
-  const json line = json::parse(text, nullptr, false);
-  if (line.is_object()) add_line(line, run);
-}
-
-RunRecord read_run_record(const fs::path& root) {
-  RunRecord run;
-  run.root = root;
-  run.config = read_run_config(root);
-  run.state = kPartial;
-  std::istringstream lines(read_file(RunPaths{root}.log()));
-  for (std::string text; std::getline(lines, text);) add_log_line(text, run);
-  if (run.state == kPartial && directory_is_held(root)) run.state = kRunning;
-  return run;
-}
-
-std::vector<fs::path> find_runs(const fs::path& directory) {
-  if (!fs::is_directory(directory)) {
-    throw UsageError(fmt::format("{} is no directory", directory.string()));
-  }
-  if (is_run_directory(directory)) return {directory};
-  std::vector<fs::path> found;
-  search(directory, found);
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 Table run_table(const std::vector<RunRecord>& runs) {
   Table table(

@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "dsf/run/run_config.h"
-#include "lab/report/figure.h"
-#include "lab/report/table.h"
 
 namespace dsf {
 
@@ -62,12 +60,14 @@ void add_log_line(std::string_view text, RunRecord& run);
 /// The run directories at or below `directory`, by name; nothing is looked for inside a run.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& directory);
 
-/// A row a run.
-Table run_table(const std::vector<RunRecord>& runs);
+/// The records of find_runs. A damaged run does not hide the others: it is left out, with a warning.
+std::vector<RunRecord> read_runs(const std::filesystem::path& directory);
 
-/// loss, perplexity, learning_rate, gradient_norm and tokens_per_second over steps, a curve a run;
-/// for one run alone the loss has training and validation. Curves without points are left out, and
-/// so are figures without curves.
-std::vector<NamedFigure> run_figures(const std::vector<RunRecord>& runs);
+/// An array with an object for each run, as `dsf runs --json` prints it.
+std::string to_json(const std::vector<RunRecord>& runs);
+
+/// An array with the whole lines of a run's log, each an object. Throws UsageError if `root` is not a run
+/// directory.
+std::string log_json(const std::filesystem::path& root);
 
 }  // namespace dsf
