@@ -19,7 +19,7 @@ SOURCES := git ls-files --cached --others --exclude-standard
 EXISTING := while IFS= read -r f; do [ -f "$$f" ] && printf '%s\0' "$$f"; done; true
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-python check-sanitizers check-long check-distros fuzz bench bench-layers bench-peers format lint install package clean
+.PHONY: help run build test test-python check-sanitizers check-long check-distros fuzz bench bench-layers bench-peers format lint wheel check-wheel install package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -117,6 +117,13 @@ lint-python: $(VENV)/ready
 	@$(VENV)/bin/ruff check --quiet
 	@$(VENV)/bin/ruff format --quiet --check
 	@$(VENV)/bin/mypy
+
+wheel: $(VENV)/ready ## a self-contained wheel of the Python package, in dist/
+	@$(SETUP) build
+	@scripts/make_wheel.sh $(VENV)/bin/python
+
+check-wheel: wheel ## the wheel in a new root file system without a compiler; as root
+	scripts/check_wheel.sh $(ARGS)
 
 install: build ## install under PREFIX (/usr/local)
 	cmake --install $(BUILD) --prefix "$(PREFIX)"

@@ -17,7 +17,11 @@ if(DSF_BUILD_PYTHON STREQUAL "AUTO")
 endif()
 
 function(dsf_obstacle)
-  string(CONCAT sentence ${ARGN})
+  set(sentence "")
+  math(EXPR last "${ARGC} - 1")
+  foreach(part RANGE ${last})  # not ARGN, which a semicolon would cut
+    string(APPEND sentence "${ARGV${part}}")
+  endforeach()
   if(DSF_OBSTACLES_ARE_FATAL)
     message(FATAL_ERROR "${sentence}")
   endif()

@@ -8,6 +8,7 @@ set(DSF_PUBLIC_HEADERS
   dsf/base/dim.h
   dsf/base/error.h
   dsf/base/error_text.h
+  dsf/base/message_handler.h
   dsf/base/packed_layout.h
   dsf/base/rng.h
   dsf/base/token_batch.h
@@ -17,6 +18,7 @@ set(DSF_PUBLIC_HEADERS
   dsf/data/batcher.h
   dsf/data/data_config.h
   dsf/data/dataset.h
+  dsf/data/text_stream.h
   dsf/data/tokenizer.h
   dsf/feedback/feedback.h
   dsf/feedback/feedback_config.h
@@ -31,14 +33,20 @@ set(DSF_PUBLIC_HEADERS
   dsf/optim/adam.h
   dsf/optim/clip.h
   dsf/run/config_file.h
+  dsf/run/config_json.h
+  dsf/run/config_keyword.h
+  dsf/run/report_json.h
   dsf/run/run_config.h
+  dsf/run/run_record.h
   dsf/run/run_report.h
+  dsf/train/progress.h
   dsf/train/train_observer.h
   dsf/train/training_run.h
   dsf/train/training_step.h
   dsf/use/evaluation.h
   dsf/use/generation.h
   dsf/use/interchange.h
+  dsf/use/model_evaluation.h
   dsf/use/onnx_export.h
   dsf/use/sampling.h
   dsf/use/stored_model.h)
@@ -49,6 +57,7 @@ set(DSF_SUPPORTING_HEADERS
   dsf/base/choice.h
   dsf/base/named_buffer.h
   dsf/base/shared_array.h
+  dsf/base/timer.h
   dsf/cells/cell.h
   dsf/cells/cell_kind.h
   dsf/kernels/factored_weights.h

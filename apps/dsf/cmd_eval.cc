@@ -3,22 +3,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "apps/dsf/commands.h"
 #include "apps/dsf/common_options.h"
-#include "apps/dsf/json_text.h"
 #include "dsf/base/error.h"
 #include "dsf/base/file.h"
 #include "dsf/base/interrupt.h"
 #include "dsf/base/output_file.h"
 #include "dsf/base/utf8.h"
-#include "dsf/data/text_file.h"
-#include "dsf/train/long_lines.h"
 #include "dsf/train/progress.h"
-#include "dsf/use/evaluation.h"
+#include "dsf/use/model_evaluation.h"
 #include "dsf/use/stored_model.h"
 
 namespace dsf {
@@ -26,43 +21,18 @@ namespace {
 
 struct EvalOptions {
   std::string run;
-  std::string split = "valid";
   std::string checkpoint = kAnyCheckpoint;
-  std::string data;
-  std::string text;
+  EvaluationRequest request;
   std::string per_token;
-  bool stream = false;
   bool force = false;
   dim_t threads = 0;
   bool json = false;
 };
 
-/// What is evaluated, for people.
-const std::string& subject(const EvalOptions& options) {
-  return options.text.empty() ? options.split : options.text;
-}
-
-void print_json(const EvalOptions& options, const StoredModel& stored,
-                const EvaluationReport& report) {
-  const nlohmann::ordered_json json = {{"run", options.run},
-                                       {"split", subject(options)},
-                                       {"checkpoint", stored.checkpoint},
-                                       {"step", stored.step},
-                                       {"loss", report.loss},
-                                       {"perplexity", report.perplexity},
-                                       {"tokens", report.sum.tokens},
-                                       {"accuracy", report.accuracy},
-                                       {"bits_per_token", report.bits_per_token},
-                                       {"bits_per_character", report.bits_per_character},
-                                       {"bits_per_byte", report.bits_per_byte},
-                                       {"unknown_rate", report.unknown_rate}};
-  fmt::print("{}\n", json_text(json));
-}
-
 void print_text(const EvalOptions& options, const StoredModel& stored,
                 const EvaluationReport& report) {
   fmt::print("{} ({}, step {}) on {}\n", options.run, stored.checkpoint, stored.step,
-             subject(options));
+             options.request.subject());
   fmt::print("  loss                {:.6f}\n", report.loss);
   fmt::print("  perplexity          {:.4f}\n", report.perplexity);
   fmt::print("  tokens              {}\n", format_count(static_cast<double>(report.sum.tokens)));
@@ -73,16 +43,6 @@ void print_text(const EvalOptions& options, const StoredModel& stored,
   if (stored.tokenizer->unk() < 0) return;
   fmt::print("  unknown tokens      {:.2f} %{}\n", 100.0 * report.unknown_rate,
              report.unknown_rate > 0.0 ? " (8 bits a byte of what <unk> hides are counted)" : "");
-}
-
-/// The split or text asked for, in the run's tokens.
-Split load_split(const EvalOptions& options, const StoredModel& stored) {
-  if (!options.text.empty()) {
-    const bool bytes = stored.tokenizer->kind() == TokenizerKind::byte;
-    return make_split(*stored.tokenizer,
-                      bytes ? read_corpus_file(options.text) : read_text_file(options.text));
-  }
-  return load_dataset_of(options.run, stored).split(options.split);
 }
 
 /// `token` as a field of a CSV file; a byte that is not text by itself as \xNN.
@@ -126,23 +86,14 @@ LossSum write_tokens(const EvalOptions& options, const StoredModel& stored, cons
 void run_eval(const EvalOptions& options) {
   if (!options.per_token.empty()) check_output_file(options.per_token, options.force);
   StoredModel stored = open_stored_model(options.run, options.checkpoint, options.threads);
-  if (!options.data.empty()) stored.config.data.corpus = options.data;
-  if (options.stream && stored.config.model.mixer == MixerKind::attention) {
-    throw UsageError("--stream carries a state through the text; attention has none");
-  }
-  if (options.stream) {
-    stored.config.data.batching = Batching::stream;
-    stored.config.train.batch = 1;
-  }
-  const Split split = load_split(options, stored);
-  warn_of_long_lines(split, stored.config, subject(options));
+  const Split split = prepare_evaluation(options.run, options.request, stored);
   const LossSum sum =
       options.per_token.empty()
           ? evaluate_split(split, stored.config, stored.tokenizer->bos(), *stored.model)
           : write_tokens(options, stored, split);
   const EvaluationReport report = report_of(sum, split);
   if (options.json) {
-    print_json(options, stored, report);
+    fmt::print("{}\n", to_json(report, options.run, options.request.subject(), stored));
   } else {
     print_text(options, stored, report);
   }
@@ -154,16 +105,17 @@ void add_eval_command(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();  // shared with the callback below
   CLI::App* command = app.add_subcommand("eval", "loss and perplexity of a trained model");
   command->add_option("run", options->run, "directory of the run")->required();
-  command->add_option("--split", options->split, "train, valid or test")
+  command->add_option("--split", options->request.split, "train, valid or test")
       ->check(CLI::IsMember({"train", "valid", "test"}))
       ->capture_default_str();
   add_checkpoint_option(*command, options->checkpoint);
-  command->add_option("--data", options->data, "the corpus, if it has moved since training");
-  command->add_option("--text", options->text, "evaluate this text file instead of a split")
+  command->add_option("--data", options->request.corpus,
+                      "the corpus, if it has moved since training");
+  command->add_option("--text", options->request.file, "evaluate this text file instead of a split")
       ->option_text("FILE")
       ->excludes("--split")
       ->excludes("--data");
-  command->add_flag("--stream", options->stream,
+  command->add_flag("--stream", options->request.stream,
                     "one state carried through the whole text, instead of zero at each sequence");
   command
       ->add_option("--per-token", options->per_token,

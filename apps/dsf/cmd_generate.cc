@@ -76,15 +76,11 @@ Generated generate_text(const GenerateOptions& options, const StoredModel& store
   return made;
 }
 
-Rng rng_of(const GenerateOptions& options, dim_t text) {
-  return Rng(options.seed, fmt::format("generate/{}", text));
-}
-
 void generate_all(const GenerateOptions& options, const StoredModel& stored) {
   const std::string prompt = prompt_of(options);
   const InterruptGuard guard;
   for (dim_t i = 0; i < options.count && InterruptGuard::signal_seen() == 0; ++i) {
-    Rng rng = rng_of(options, i);
+    Rng rng = generation_rng(options.seed, i);
     if (!options.json && options.count > 1) {
       show(fmt::format("{}--- {} of {} ---\n", i > 0 ? "\n" : "", i + 1, options.count));
     }
@@ -120,7 +116,7 @@ void converse(const GenerateOptions& options, const StoredModel& stored) {
   GenerationSession session(*stored.model, tokenizer, stored.config.data,
                             GenerationSession::AtSentenceEnd::remember);
   Sampler sampler(options.sampling);
-  Rng rng = rng_of(options, 0);
+  Rng rng = generation_rng(options.seed, 0);
   LineReader lines;
   token_t last = tokenizer.eos();
   if (!options.prompt.empty()) {

@@ -10,7 +10,7 @@
 
 #include "apps/dsf/commands.h"
 #include "dsf/base/error.h"
-#include "lab/experiment/run_record.h"
+#include "lab/experiment/run_views.h"
 
 namespace dsf {
 namespace {

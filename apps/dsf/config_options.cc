@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
 #include "apps/dsf/common_options.h"
+#include "dsf/run/config_keyword.h"
 
 namespace dsf {
 
@@ -47,14 +47,9 @@ std::vector<Assignment> ConfigOptions::assignments() const {
   }
   const std::vector<Assignment> sets = parse_assignments(sets_);
   given.insert(given.end(), sets.begin(), sets.end());
-  // Epochs set the steps to 0. Steps that are given beside them count, in whatever order.
-  std::stable_partition(given.begin(), given.end(), [](const Assignment& assignment) {
-    return assignment.field->name() != "train.steps";
-  });
-  std::vector<Assignment> all;
-  if (!config_file_.empty()) all = read_config_file(config_file_);
-  all.insert(all.end(), given.begin(), given.end());
-  return all;
+  return in_order_of_effect(
+      config_file_.empty() ? std::vector<Assignment>{} : read_config_file(config_file_),
+      std::move(given));
 }
 
 std::string config_help() {

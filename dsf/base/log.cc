@@ -12,6 +12,8 @@
 #include <mutex>
 #include <string>
 
+#include "dsf/base/message_handler.h"
+
 namespace dsf {
 namespace {
 
@@ -20,6 +22,11 @@ constexpr const char* kRed = "1;31";
 
 std::mutex terminal_mutex;
 bool live_line_shown = false;
+
+MessageHandler& message_handler() {
+  static MessageHandler handler;
+  return handler;
+}
 
 spdlog::logger& logger() {
   static const std::unique_ptr<spdlog::logger> instance = [] {
@@ -39,11 +46,26 @@ void erase_live_line() {
   live_line_shown = false;
 }
 
-void log_message(spdlog::level::level_enum level, std::string_view prefix,
-                 std::string_view message) {
+spdlog::level::level_enum level_of(MessageKind kind) {
+  switch (kind) {
+    case MessageKind::info:
+      return spdlog::level::info;
+    case MessageKind::warning:
+      return spdlog::level::warn;
+    case MessageKind::error:
+      break;
+  }
+  return spdlog::level::err;
+}
+
+void log_message(MessageKind kind, std::string_view prefix, std::string_view message) {
   const std::lock_guard lock(terminal_mutex);
   erase_live_line();
-  logger().log(level, "{}{}", prefix, message);
+  if (message_handler()) {
+    message_handler()(kind, message);
+  } else {
+    logger().log(level_of(kind), "{}{}", prefix, message);
+  }
 }
 
 // https://no-color.org: any value but the empty one says no.
@@ -72,14 +94,19 @@ std::string with_single_spaces(std::string_view text) {
 
 }  // namespace
 
-void log_info(std::string_view message) { log_message(spdlog::level::info, "", message); }
+void set_message_handler(MessageHandler handler) {
+  const std::lock_guard lock(terminal_mutex);
+  message_handler() = std::move(handler);
+}
+
+void log_info(std::string_view message) { log_message(MessageKind::info, "", message); }
 
 void log_warning(std::string_view message) {
-  log_message(spdlog::level::warn, coloured(kYellow, "warning:") + " ", message);
+  log_message(MessageKind::warning, coloured(kYellow, "warning:") + " ", message);
 }
 
 void log_error(std::string_view message) {
-  log_message(spdlog::level::err, coloured(kRed, "error:") + " ", message);
+  log_message(MessageKind::error, coloured(kRed, "error:") + " ", message);
 }
 
 void mute_messages() { logger().set_level(spdlog::level::err); }

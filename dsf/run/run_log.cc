@@ -7,8 +7,7 @@
 #include <sstream>
 
 #include "dsf/base/loss_units.h"
-#include "dsf/base/process_memory.h"
-#include "dsf/base/version.h"
+#include "dsf/run/report_json.h"
 
 namespace dsf {
 namespace {
@@ -19,16 +18,6 @@ constexpr std::string_view kMetricsHeader =
     "step,epoch,train_loss,valid_loss,valid_perplexity,learning_rate,tokens_per_second,seconds\n";
 
 std::string line_of(const ordered_json& json) { return json.dump() + "\n"; }
-
-ordered_json or_null(const std::optional<double>& value) {
-  return value ? ordered_json(*value) : ordered_json();
-}
-
-void add_phases(const PhaseTimes& phases, ordered_json& json) {
-  json["forward_seconds"] = phases.forward;
-  json["head_seconds"] = phases.head;
-  json["backward_seconds"] = phases.backward;
-}
 
 struct KeptLog {
   std::string text;
@@ -107,36 +96,10 @@ void RunLog::also_write_events(const RunPaths& paths, dim_t step) {
   events_ = std::make_unique<EventFile>(paths.tensorboard(), step);
 }
 
-void RunLog::write(const StartReport& report) {
-  log_.append(line_of({{"event", report.resumed ? "resume" : "start"},
-                       {"step", report.step},
-                       {"total_steps", report.total_steps},
-                       {"steps_per_epoch", report.steps_per_epoch},
-                       {"parameters", report.parameters},
-                       {"vocab", report.vocab},
-                       {"feedback", report.feedback},
-                       {"precision", report.precision},
-                       {"threads", report.threads},
-                       {"ranks", report.ranks},
-                       {"version", version()},
-                       {"commit", git_commit()}}));
-}
+void RunLog::write(const StartReport& report) { log_.append(to_json(report) + "\n"); }
 
 void RunLog::write(const TrainReport& report) {
-  ordered_json json = {{"event", "train"},
-                       {"step", report.step},
-                       {"epoch", report.epoch},
-                       {"loss", report.loss},
-                       {"perplexity", perplexity_of(report.loss)},
-                       {"learning_rate", report.learning_rate},
-                       {"gradient_norm", report.gradient_norm},
-                       {"tokens", report.tokens},
-                       {"tokens_per_second", report.tokens_per_second},
-                       {"seconds", report.seconds},
-                       {"step_seconds", report.step_seconds}};
-  add_phases(report.phases, json);
-  json["update_seconds"] = report.update_seconds;
-  log_.append(line_of(json));
+  log_.append(to_json(report) + "\n");
   if (!events_) return;
   events_->write(report.step,
                  std::array<Scalar, 5>{{{"train/loss", report.loss},
@@ -147,18 +110,7 @@ void RunLog::write(const TrainReport& report) {
 }
 
 void RunLog::write(const EvalReport& report) {
-  log_.append(line_of({{"event", "eval"},
-                       {"step", report.step},
-                       {"epoch", report.epoch},
-                       {"split", report.split},
-                       {"loss", report.loss},
-                       {"perplexity", report.perplexity},
-                       {"accuracy", report.accuracy},
-                       {"tokens", report.tokens},
-                       {"train_loss", report.train_loss},
-                       {"best", report.best},
-                       {"seconds", report.seconds},
-                       {"eval_seconds", report.eval_seconds}}));
+  log_.append(to_json(report) + "\n");
   metrics_.append(fmt::format("{},{},{},{},{},{},{:.1f},{:.3f}\n", report.step, report.epoch,
                               report.train_loss, report.loss, report.perplexity,
                               report.learning_rate, report.tokens_per_second, report.seconds));
@@ -189,21 +141,6 @@ void RunLog::sync() {
   metrics_.sync();
 }
 
-void RunLog::write_done(const RunSummary& summary) {
-  ordered_json json = {{"event", "done"},
-                       {"best_perplexity", or_null(summary.best_perplexity)},
-                       {"best_loss", or_null(summary.best_loss)},
-                       {"best_step", summary.best_step},
-                       {"steps", summary.steps},
-                       {"epoch", summary.epoch},
-                       {"tokens", summary.tokens},
-                       {"parameters", summary.parameters},
-                       {"unknown_rate", summary.unknown_rate},
-                       {"tokens_per_second", summary.tokens_per_second},
-                       {"seconds", summary.seconds},
-                       {"peak_mb", peak_resident_bytes() / 1e6}};
-  add_phases(summary.phases, json);
-  log_.append(line_of(json));
-}
+void RunLog::write_done(const RunSummary& summary) { log_.append(to_json(summary) + "\n"); }
 
 }  // namespace dsf

@@ -11,12 +11,12 @@
 #include "dsf/dist/launch.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/kernels/parallel.h"
-#include "dsf/train/long_lines.h"
 #include "dsf/train/memory_check.h"
 #include "dsf/train/rate_jump.h"
 #include "dsf/train/shared_state.h"
 #include "dsf/train/trainer.h"
 #include "dsf/train/training_batches.h"
+#include "dsf/use/long_lines.h"
 
 namespace dsf {
 namespace {

@@ -1,5 +1,7 @@
 #include "dsf/use/generation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -20,11 +22,31 @@ dim_t window_of(const LanguageModel& model, const DataConfig& data) {
 
 }  // namespace
 
+token_t first_token(const Tokenizer& tokenizer, const DataConfig& data) {
+  return data.batching == Batching::sentences ? tokenizer.bos() : tokenizer.eos();
+}
+
+std::vector<token_t> encode_lines(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<token_t> tokens;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    tokenizer.encode(text.substr(0, end), tokens);
+    tokens.push_back(tokenizer.eos());
+    text.remove_prefix(end + 1);
+  }
+  tokenizer.encode(text, tokens);
+  return tokens;
+}
+
+Rng generation_rng(std::uint64_t seed, dim_t number) {
+  return {seed, fmt::format("generate/{}", number)};
+}
+
 GenerationSession::GenerationSession(LanguageModel& model, const Tokenizer& tokenizer,
                                      const DataConfig& data, AtSentenceEnd at_end)
     : model_(model),
       tokenizer_(tokenizer),
       sentences_(data.batching == Batching::sentences),
+      first_(first_token(tokenizer, data)),
       at_end_(at_end),
       window_(window_of(model, data)) {
   restart();
@@ -36,19 +58,10 @@ void GenerationSession::restart() {
   begin_sequence();
 }
 
-void GenerationSession::begin_sequence() {
-  const token_t first = sentences_ ? tokenizer_.bos() : tokenizer_.eos();
-  advance({&first, 1});
-}
+void GenerationSession::begin_sequence() { advance({&first_, 1}); }
 
 std::vector<token_t> GenerationSession::read(std::string_view text) {
-  std::vector<token_t> tokens;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    tokenizer_.encode(text.substr(0, end), tokens);
-    tokens.push_back(tokenizer_.eos());
-    text.remove_prefix(end + 1);
-  }
-  tokenizer_.encode(text, tokens);
+  std::vector<token_t> tokens = encode_lines(tokenizer_, text);
   read_tokens(tokens);
   return tokens;
 }

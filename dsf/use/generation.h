@@ -8,6 +8,7 @@
 // The text begins as the training sequences did: sentences with <bos>, running text (blocks,
 // stream) behind a line end.
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,15 @@
 #include "dsf/use/sampling.h"
 
 namespace dsf {
+
+/// The token that stands before the text of a sequence, as in training.
+token_t first_token(const Tokenizer& tokenizer, const DataConfig& data);
+
+/// The tokens of text of any bytes, as training text is read: each line end is eos().
+std::vector<token_t> encode_lines(const Tokenizer& tokenizer, std::string_view text);
+
+/// The random numbers of text `number` (from 0 on) of those that one call writes with `seed`.
+Rng generation_rng(std::uint64_t seed, dim_t number);
 
 /// One text that grows: read() what is given, next() what the model says.
 class GenerationSession {
@@ -35,7 +45,7 @@ class GenerationSession {
   /// Forgets all text.
   void restart();
 
-  /// Reads text of any bytes, as training text is read: each line end is eos(). Returns the tokens.
+  /// Reads text as encode_lines does. Returns the tokens.
   std::vector<token_t> read(std::string_view text);
   /// Reads one more token, any of the vocabulary.
   void read(token_t token) { read_tokens({&token, 1}); }
@@ -55,6 +65,7 @@ class GenerationSession {
   LanguageModel& model_;
   const Tokenizer& tokenizer_;
   bool sentences_;
+  token_t first_;  // of a sequence
   AtSentenceEnd at_end_;
   dim_t window_;                 // attention: tokens it can look back on; 0: states are carried
   std::vector<token_t> recent_;  // attention: the last of them

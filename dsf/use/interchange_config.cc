@@ -9,6 +9,7 @@
 #include "dsf/base/version.h"
 #include "dsf/layers/attention.h"
 #include "dsf/run/config_file.h"
+#include "dsf/run/config_json.h"
 
 namespace dsf {
 namespace {
@@ -27,15 +28,6 @@ FieldValue value_of(const json& value, const std::string& origin) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_array()) return value.get<std::vector<double>>();
   throw ConfigError(fmt::format("{}: {} is not a value of a key", origin, value.dump()));
-}
-
-ordered_json config_json(const RunConfig& config) {
-  ordered_json sections;
-  for (const Field& field : config_fields()) {
-    sections[std::string(field.section)][std::string(field.key)] =
-        std::visit([](const auto& value) { return ordered_json(value); }, get(field, config));
-  }
-  return sections;
 }
 
 RunConfig config_of(const json& sections, const std::string& origin) {
@@ -91,7 +83,7 @@ std::string to_json(const InterchangeConfig& config) {
                                  {"heads", Attention::kDefaultHeads},
                                  {"step", config.step},
                                  {"data_hash", to_hex(config.data_hash)},
-                                 {"config", config_json(config.run)},
+                                 {"config", ordered_json::parse(to_json(config.run))},
                                  {"tokenizer", config.tokenizer}};
   return document.dump(1) + "\n";
 }

@@ -7,8 +7,8 @@
 #include "dsf/base/log.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/run/run_directory.h"
+#include "dsf/run/run_record.h"
 #include "dsf/train/progress.h"
-#include "lab/experiment/run_record.h"
 
 namespace dsf {
 namespace {

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "dsf/run/run_record.h"
 #include "dsf/train/training_run.h"
 #include "lab/experiment/paper_experiments.h"
-#include "lab/experiment/run_record.h"
 #include "lab/report/statistics.h"
 
 namespace dsf {

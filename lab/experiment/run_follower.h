@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/experiment/run_record.h"
+#include "dsf/run/run_record.h"
 
 namespace dsf {
 

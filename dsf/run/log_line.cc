@@ -1,4 +1,4 @@
-#include "lab/experiment/log_line.h"
+#include "dsf/run/log_line.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "lab/experiment/run_record.h"
+#include "dsf/run/run_record.h"
 
 #include <gtest/gtest.h>
 
@@ -90,35 +90,20 @@ TEST_F(RunRecords, AreFoundWhileOtherDirectoriesVanish) {
   others.join();
 }
 
-TEST_F(RunRecords, FiguresLeaveOutWhatIsMissing) {
-  const RunRecord run = read_run_record(make_run("run", kLog));
-  const std::vector<NamedFigure> alone = run_figures({run});
-  ASSERT_EQ(alone.size(), 5U);
-  EXPECT_EQ(alone[0].name, "loss");
-  ASSERT_EQ(alone[0].figure.curves.size(), 2U);  // training and validation
-  EXPECT_EQ(alone[0].figure.curves[0].y, std::vector<double>{3.0});
-  EXPECT_EQ(alone[1].figure.curves[0].y, (std::vector<double>{7.5, 12.0}));
-  EXPECT_TRUE(run_figures({read_run_record(make_run("empty", ""))}).empty());
+TEST_F(RunRecords, OneDamagedRunDoesNotHideTheOthers) {
+  const fs::path whole = make_run("a", kLog);
+  directory_.write("b/config.toml", "[model]\nhidden = \"wide\"\n");
+  directory_.write("b/log.jsonl", kLog);
+  const std::vector<RunRecord> runs = read_runs(directory_.path());
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].root, whole);
+  EXPECT_EQ(to_json(runs).substr(0, 10), R"([{"run":"/)");
 }
 
-TEST_F(RunRecords, FiguresOfManyRunsHaveACurveForEach) {
-  const RunRecord a = read_run_record(make_run("x/a", kLog, "bptt"));
-  const RunRecord b = read_run_record(make_run("x/b", kLog, "ft"));
-  const RunRecord c = read_run_record(make_run("y/b", kLog, "ft"));
-  const Figure two = run_figures({a, b})[0].figure;
-  EXPECT_EQ(two.curves[1].label, "b");
-  EXPECT_EQ(two.curves[1].method, "ft");
-  const Figure three = run_figures({a, b, c})[0].figure;
-  EXPECT_EQ(three.curves[2].label, c.root.string());
-  EXPECT_EQ(three.curves[2].method, "");  // two runs of one method must not look the same
-}
-
-TEST_F(RunRecords, TableHasARowForEach) {
-  const RunRecord run = read_run_record(make_run("run", kLog));
-  const Table table = run_table({run, run});
-  ASSERT_EQ(table.rows().size(), 2U);
-  EXPECT_EQ(table.rows()[0][5], "4/9");
-  EXPECT_EQ(table.rows()[0][6], "7.50");
+TEST_F(RunRecords, LogAsJsonHasItsWholeLines) {
+  const fs::path run = make_run("run", "{\"event\":\"start\",\"step\":0}\n{\"event\":\"tra");
+  EXPECT_EQ(log_json(run), R"([{"event":"start","step":0}])");
+  EXPECT_THROW(log_json(directory_ / "none"), UsageError);
 }
 
 }  // namespace

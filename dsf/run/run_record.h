@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "dsf/run/run_config.h"
-#include "lab/report/figure.h"
-#include "lab/report/table.h"
 
 namespace dsf {
 
@@ -63,12 +61,14 @@ void add_log_line(std::string_view text, RunRecord& run);
 /// `directory` is not a directory, IoError if it cannot be read; what cannot be read below it is passed over.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& directory);
 
-/// A row per run.
-Table run_table(const std::vector<RunRecord>& runs);
+/// The records of find_runs. A damaged run does not hide the others: it is left out, with a warning.
+std::vector<RunRecord> read_runs(const std::filesystem::path& directory);
 
-/// loss, perplexity, learning_rate, gradient_norm and tokens_per_second over steps, a curve per run;
-/// for one run alone the loss has training and validation. Curves without points are left out, and
-/// so are figures without curves.
-std::vector<NamedFigure> run_figures(const std::vector<RunRecord>& runs);
+/// An array with an object for each run, as `dsf runs --json` prints it.
+std::string to_json(const std::vector<RunRecord>& runs);
+
+/// An array with the whole lines of a run's log, each an object. Throws UsageError if `root` is not a run
+/// directory.
+std::string log_json(const std::filesystem::path& root);
 
 }  // namespace dsf

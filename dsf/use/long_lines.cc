@@ -1,4 +1,4 @@
-#include "dsf/train/long_lines.h"
+#include "dsf/use/long_lines.h"
 
 #include <fmt/format.h>
 
