@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/dsf/commands.h"
-#include "apps/dsf/json_text.h"
+#include "dsf/base/json_text.h"
 #include "dsf/data/corpus_report.h"
 #include "lab/report/table.h"
 

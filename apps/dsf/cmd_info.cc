@@ -9,9 +9,9 @@
 
 #include "apps/dsf/commands.h"
 #include "apps/dsf/config_options.h"
-#include "apps/dsf/json_text.h"
 #include "dsf/base/cpu_info.h"
 #include "dsf/base/error.h"
+#include "dsf/base/json_text.h"
 #include "dsf/base/max_isa.h"
 #include "dsf/base/version.h"
 #include "dsf/kernels/gemm.h"

@@ -14,8 +14,8 @@
 
 #include "apps/dsf/cli_description.h"
 #include "apps/dsf/commands.h"
-#include "dsf/base/error_text.h"
 #include "dsf/base/error.h"
+#include "dsf/base/error_text.h"
 #include "dsf/base/log.h"
 #include "dsf/base/nearest_name.h"
 #include "dsf/base/option_lists.h"

@@ -90,7 +90,9 @@ HWY_INLINE BlockOf block_of(dim_t rows) {
 class RowBlocks {
  public:
   explicit RowBlocks(dim_t rows)
-      : blocks_(ceil_div(rows, dim_t{kMostRows})), height_(rows / blocks_), taller_(rows % blocks_) {}
+      : blocks_(ceil_div(rows, dim_t{kMostRows})),
+        height_(rows / blocks_),
+        taller_(rows % blocks_) {}
   template <typename Body>
   HWY_INLINE void for_each(const Body& body) const {
     dim_t row = 0;
@@ -170,8 +172,8 @@ void PackedRight::multiply(const OperandView& a, dim_t col, Into into, MatrixF c
   thread_local Buffer<float> wide;
   for (dim_t k = 0; k < a.cols; k += kMostDeep) {
     const dim_t deep = std::min(kMostDeep, a.cols - k);
-    const Factor rows = present(Op::none, a.block(0, a.rows, k, deep),
-                                a.precision == Precision::bf16, wide);
+    const Factor rows =
+        present(Op::none, a.block(0, a.rows, k, deep), a.precision == Precision::bf16, wide);
     HWY_DYNAMIC_DISPATCH(multiply_panels)
     (rows.view, panels_.data() + col * k_ + k * kCols, k_ * kCols, into, c);
     into = Into::accumulate;

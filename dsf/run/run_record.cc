@@ -12,6 +12,7 @@
 #include "dsf/base/error_text.h"
 #include "dsf/base/file.h"
 #include "dsf/base/io_failure.h"
+#include "dsf/base/json_text.h"
 #include "dsf/base/log.h"
 #include "dsf/run/config_file.h"
 #include "dsf/run/log_line.h"
@@ -23,11 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using nlohmann::ordered_json;
-
-// Names of files need not be UTF-8, which JSON cannot hold: U+FFFD stands for such bytes.
-std::string text_of(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 ordered_json json_of(const RunRecord& run) {
   const ModelConfig& model = run.config.model;
@@ -161,7 +157,7 @@ std::vector<RunRecord> read_runs(const fs::path& directory) {
 std::string to_json(const std::vector<RunRecord>& runs) {
   ordered_json all = ordered_json::array();
   for (const RunRecord& run : runs) all.push_back(json_of(run));
-  return text_of(all);
+  return json_text(all);
 }
 
 std::string log_json(const fs::path& root) {
@@ -172,7 +168,7 @@ std::string log_json(const fs::path& root) {
     ordered_json line = ordered_json::parse(text, nullptr, false);
     if (line.is_object()) all.push_back(std::move(line));
   }
-  return text_of(all);
+  return json_text(all);
 }
 
 }  // namespace dsf

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dsf/base/error.h"
+#include "dsf/base/json_text.h"
 #include "dsf/data/text_file.h"
 #include "dsf/use/long_lines.h"
 
@@ -49,8 +50,7 @@ std::string to_json(const EvaluationReport& report, const std::string& run,
                                        {"bits_per_character", report.bits_per_character},
                                        {"bits_per_byte", report.bits_per_byte},
                                        {"unknown_rate", report.unknown_rate}};
-  // Names of files need not be UTF-8, which JSON cannot hold: U+FFFD stands for such bytes.
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(json);
 }
 
 }  // namespace dsf

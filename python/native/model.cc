@@ -63,7 +63,7 @@ std::string describe(const dsf_model& model) {
       {"step", stored.step},
       {"vocab", tokenizer.vocab_size()},
       {"parameters", stored.model->table().parameter_count()},
-      {"tokenizer", tokenizer.kind()},
+      {"tokenizer", name_of(tokenizer.kind())},
       {"bos", tokenizer.bos()},
       {"eos", tokenizer.eos()},
       {"unk", tokenizer.unk()},

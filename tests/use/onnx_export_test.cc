@@ -225,8 +225,9 @@ TEST_F(OnnxExport, FileThatCannotBeWrittenStaysAsItWas) {
 }
 
 TEST_F(OnnxExport, AttentionIsRefused) {
-  EXPECT_THAT(message_of<UsageError>(
-                  [&] { export_onnx(make_stored(MixerKind::attention), directory_ / "model.onnx"); }),
+  EXPECT_THAT(message_of<UsageError>([&] {
+                export_onnx(make_stored(MixerKind::attention), directory_ / "model.onnx");
+              }),
               AllOf(HasSubstr("attention"), HasSubstr("rnn, gru, lstm")));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "model.onnx"));
 }
@@ -235,9 +236,9 @@ TEST_F(OnnxExport, AttentionIsRefused) {
 
 TEST(OnnxExport, IsRefusedWithTheNamesOfWhatIsMissing) {
   const TempDirectory directory;
-  EXPECT_THAT(
-      message_of<UsageError>([&] { export_onnx(make_stored(MixerKind::gru), directory / "model.onnx"); }),
-      AllOf(HasSubstr("built without ONNX"), HasSubstr("libprotobuf-c-dev")));
+  EXPECT_THAT(message_of<UsageError>(
+                  [&] { export_onnx(make_stored(MixerKind::gru), directory / "model.onnx"); }),
+              AllOf(HasSubstr("built without ONNX"), HasSubstr("libprotobuf-c-dev")));
   EXPECT_FALSE(std::filesystem::exists(directory / "model.onnx"));
 }
 

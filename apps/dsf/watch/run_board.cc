@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "dsf/base/error_text.h"
 #include "dsf/base/error.h"
+#include "dsf/base/error_text.h"
 #include "dsf/base/log.h"
 #include "dsf/feedback/feedback_method.h"
 #include "dsf/run/config_fields.h"

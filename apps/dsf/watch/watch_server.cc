@@ -9,13 +9,14 @@
 #include <thread>
 #include <utility>
 
-#include "dsf/base/error_text.h"
 #include "apps/dsf/watch/access.h"
 #include "apps/dsf/watch/assets.h"
 #include "apps/dsf/watch/growing_pool.h"
 #include "apps/dsf/watch/run_board.h"
 #include "apps/dsf/watch/text_maker.h"
 #include "dsf/base/error.h"
+#include "dsf/base/error_text.h"
+#include "dsf/base/json_text.h"
 
 namespace dsf {
 namespace {
@@ -35,13 +36,8 @@ constexpr int kNotFound = 404;
 constexpr int kUnsupportedType = 415;
 constexpr int kFailed = 500;
 
-std::string text_of(const ordered_json& json) {
-  // Names of files may not be UTF-8.
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 void answer(const ordered_json& json, Response& response) {
-  response.set_content(text_of(json), kJson);
+  response.set_content(json_text(json), kJson);
 }
 
 void refuse(int status, const std::string& message, Response& response) {
@@ -86,7 +82,7 @@ const httplib::Headers kHeaders = {
 /// Hands the text out as it is made, one line of JSON per piece.
 bool send_next(TextJob& job, const std::function<int()>& stop, httplib::DataSink& sink) {
   const auto send = [&sink](const ordered_json& json) {
-    const std::string line = text_of(json) + "\n";
+    const std::string line = json_text(json) + "\n";
     return sink.write(line.data(), line.size());
   };
   ordered_json last = {{"done", true}};
