@@ -256,7 +256,7 @@ class TimedCalls:
 
 
 def measure_overhead(case: Case, seconds: float) -> dict[str, dict[str, Any]]:
-    """Of each feedback the time of a pass, and the part of it that is outside of the native functions."""
+    """For each feedback the pass whose share of time outside of the native functions is the median, and that time."""
     from dsf.nn import _native
 
     library = getattr(_native, "_loaded", None)
@@ -280,7 +280,8 @@ def measure_overhead(case: Case, seconds: float) -> dict[str, dict[str, Any]]:
                 samples.append((whole, whole - timed.seconds))
             samples.sort(key=lambda sample: sample[1] / sample[0])
             whole, outside = samples[len(samples) // 2]
-            found[f"dsf {feedback}"] = {"min": whole, "median": whole, "runs": len(samples), "outside": outside}
+            fastest = min(sample[0] for sample in samples)
+            found[f"dsf {feedback}"] = {"min": fastest, "median": whole, "runs": len(samples), "outside": outside}
         return found
     finally:
         _native._loaded = library  # type: ignore[attr-defined]
