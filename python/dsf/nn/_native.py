@@ -12,8 +12,9 @@ import ctypes
 import functools
 import math
 import os
+import struct
 import warnings
-from typing import Any, Optional
+from typing import Optional
 
 import torch
 from torch import Tensor
@@ -27,28 +28,11 @@ class NativeMissingWarning(UserWarning):
     """The native part cannot be loaded; dsf.nn works through PyTorch operations."""
 
 
-class _Layer(ctypes.Structure):
-    """``dsf_layer``, with its dsf_rows (data, step, sequence) and dsf_states (h, c, stride) laid out flat."""
-
-    _fields_ = [
-        ("cell", ctypes.c_char_p),
-        ("feedback", ctypes.c_char_p),
-        *(
-            (name, ctypes.c_int64)
-            for name in ("bf16", "reverse", "threads", "steps", "batch", "input", "hidden", "batch_sizes")
-        ),
-        *((f"x_{part}", ctypes.c_int64) for part in ("data", "step", "sequence")),
-        *((f"initial_{part}", ctypes.c_int64) for part in ("h", "c", "stride")),
-        *((name, ctypes.c_int64) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "a")),
-        *((f"output_{part}", ctypes.c_int64) for part in ("data", "step", "sequence", "width")),
-        *((f"last_{part}", ctypes.c_int64) for part in ("h", "c", "stride")),
-        ("tape", ctypes.c_int64),
-        *((f"grad_output_{part}", ctypes.c_int64) for part in ("data", "step", "sequence")),
-        *((f"grad_last_{part}", ctypes.c_int64) for part in ("h", "c", "stride")),
-        *((f"d_x_{part}", ctypes.c_int64) for part in ("data", "step", "sequence")),
-        *((f"d_initial_{part}", ctypes.c_int64) for part in ("h", "c", "stride")),
-        *((name, ctypes.c_int64) for name in ("d_weight_ih", "d_weight_hh", "d_bias_ih", "d_bias_hh")),
-    ]
+# The fields of ``dsf_layer`` in their order, all 64 bits wide. Packed by ``struct``, because a ctypes.Structure of
+# this size takes longer to fill than a small layer to compute.
+_LAYER = struct.Struct("@45q")
+_NOTHING = (0, 0, 0)  # of a dsf_rows (data, step, sequence) or dsf_states (h, c, stride)
+_NO_WAY_BACK = (0,) * 16  # the fields of backward
 
 
 def _load() -> Optional[ctypes.CDLL]:
@@ -64,16 +48,14 @@ def _load() -> Optional[ctypes.CDLL]:
             stacklevel=3,
         )
         return None
-    loaded.dsf_layer_forward.argtypes = [ctypes.POINTER(_Layer)]
-    loaded.dsf_layer_backward.argtypes = [ctypes.POINTER(_Layer)]
+    loaded.dsf_layer_forward.argtypes = [ctypes.c_char_p]
+    loaded.dsf_layer_backward.argtypes = [ctypes.c_char_p]
     loaded.dsf_layer_tape.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64)]
     return loaded
 
 
 _loaded = _load()
 present = _loaded is not None
-
-_NOTHING = (0, 0, 0)
 
 
 # A walk forward is the same with every feedback, and its name is as good as any other.
@@ -98,7 +80,7 @@ def may_be_called(values: Tensor) -> bool:
     """Whether the library may be called without an operator: nobody traces, and the tensor has memory."""
     return (
         not torch.compiler.is_compiling()
-        and type(values) is Tensor
+        and (type(values) is Tensor or type(values) is torch.nn.Parameter)
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._get_tracing_state() is None
         and torch._C._functorch.maybe_current_level() is None
@@ -147,12 +129,29 @@ def _pointer(values: Optional[Tensor]) -> int:
     return 0 if values is None else values.data_ptr()
 
 
-def _head(problem: Problem, x: Tensor, batch: int, batch_sizes: Optional[Tensor], hidden: int) -> tuple[Any, ...]:
+_names: dict[str, ctypes.Array[ctypes.c_char]] = {}
+
+
+def _name(text: str) -> int:
+    """The address of a name that stays where it is."""
+    kept = _names.get(text)
+    if kept is None:
+        kept = _names[text] = ctypes.create_string_buffer(text.encode())
+    return ctypes.addressof(kept)
+
+
+def _contiguous(weights: Weights) -> list[Optional[Tensor]]:
+    return [weight if weight is None or weight.is_contiguous() else weight.contiguous() for weight in weights]
+
+
+def _head(
+    problem: Problem, feedback: str, x: Tensor, batch: int, batch_sizes: Optional[Tensor], hidden: int
+) -> tuple[int, ...]:
     """The fields up to x, inclusive."""
     steps = x.shape[0] if batch_sizes is None else batch_sizes.shape[0]
     return (
-        problem.cell.encode(),
-        problem.feedback.encode(),
+        _name(problem.cell),
+        _name(feedback),
         x.dtype == torch.bfloat16,
         problem.reverse,
         torch.get_num_threads(),
@@ -194,13 +193,11 @@ def walk(
     last: list[Tensor],
 ) -> Tensor:
     """output, and ``last`` overwritten; nothing is kept for a way back. The states: [B, D] for each part."""
+    batch, hidden = last[0].shape
     initial = [part.contiguous() for part in initial]
-    ends = []
-    for parts in (initial, last):
-        h, c = parts[0], parts[-1]
-        ends.append((h.data_ptr(), c.data_ptr(), h.shape[1]))
-    problem = problem._replace(feedback=FORWARD_ONLY)
-    return _walk(problem, x, batch_sizes, weights, initial[0].shape[0], ends[0], ends[1], None)
+    before = initial[0].data_ptr(), initial[-1].data_ptr(), hidden
+    after = last[0].data_ptr(), last[-1].data_ptr(), hidden
+    return _walk(problem, x, batch_sizes, weights, batch, before, after, None)
 
 
 def _walk(
@@ -219,16 +216,17 @@ def _walk(
     if batch == 0:
         return output
     x = _with_whole_rows(x)
-    weights = Weights(*(None if weight is None else weight.contiguous() for weight in weights))  # type: ignore[arg-type]
-    layer = _Layer(
-        *_head(problem, x, batch, batch_sizes, hidden),
+    parameters = _contiguous(weights)
+    layer = _LAYER.pack(
+        *_head(problem, FORWARD_ONLY if tape is None else problem.feedback, x, batch, batch_sizes, hidden),
         *initial,
-        *map(_pointer, weights),
+        *map(_pointer, parameters),
         0,
         *_rows(output),
         width,
         *last,
         _pointer(tape),
+        *_NO_WAY_BACK,
     )
     assert _loaded is not None
     _library.check(_loaded.dsf_layer_forward(layer))
@@ -258,14 +256,14 @@ def backward(
             gradient.zero_()
         return Gradients(d_x, d_initial, d_weights)
     x = _with_whole_rows(x)
-    weights = Weights(*(None if weight is None else weight.contiguous() for weight in weights))  # type: ignore[arg-type]
+    parameters = _contiguous(weights)
     a = None if a is None else a.float().contiguous()
     grad_output = None if grad_output is None else _with_whole_rows(grad_output)
     grad_last = None if grad_last is None else _with_whole_rows(grad_last)
-    layer = _Layer(
-        *_head(problem, x, batch, batch_sizes, hidden),
+    layer = _LAYER.pack(
+        *_head(problem, problem.feedback, x, batch, batch_sizes, hidden),
         *_NOTHING,
-        *map(_pointer, weights),
+        *map(_pointer, parameters),
         _pointer(a),
         *_NOTHING,
         _width(problem, hidden),
