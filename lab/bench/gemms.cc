@@ -1,9 +1,12 @@
 #include "lab/bench/gemms.h"
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
+#include "dsf/base/error.h"
 #include "dsf/base/rng.h"
 #include "dsf/base/timer.h"
 #include "dsf/cells/cell.h"
@@ -62,7 +65,13 @@ void add_cell(const ModelConfig& config, const CellShape& cell, dim_t steps, dim
 std::vector<GemmJob> step_gemms(const ModelConfig& config, dim_t vocab, dim_t steps, dim_t batch) {
   const dim_t rows = steps * batch;
   const dim_t D = config.hidden;
-  const CellShape cell = make_cell(cell_of(config.mixer).value(), config.reset, D, D)->shape();
+  const std::optional<CellKind> kind = cell_of(config.mixer);
+  if (!kind) {
+    throw ConfigError(
+        fmt::format("model.mixer = \"{}\" has no recurrent products; rnn, gru and lstm have",
+                    name_of(config.mixer)));
+  }
+  const CellShape cell = make_cell(*kind, config.reset, D, D)->shape();
   std::vector<GemmJob> jobs;
   add_cell(config, cell, steps, batch, jobs);
   if (config.block == BlockKind::transformer) {

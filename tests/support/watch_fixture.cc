@@ -55,7 +55,8 @@ nlohmann::json WatchTest::get_json(const std::string& target) const {
 
 std::vector<std::string> WatchTest::listed() const {
   std::vector<std::string> names;
-  for (const nlohmann::json& run : get_json("/api/runs")["runs"]) names.push_back(run["name"]);
+  const nlohmann::json answer = get_json("/api/runs");
+  for (const nlohmann::json& run : answer["runs"]) names.push_back(run["name"]);
   return names;
 }
 

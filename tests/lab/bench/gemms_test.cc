@@ -75,7 +75,7 @@ TEST(StepGemms, ChunksOfTheHeadAddUpToAllRows) {
   EXPECT_EQ(head, 3.0 * 2.0 * 1500.0 * 4.0 * 7.0);
 }
 
-TEST(StepGemms, UnknownMixerIsRefused) {
+TEST(StepGemms, MixerWithoutACellIsRefused) {
   EXPECT_THROW(step_gemms(model("attention", 4, 1, "plain"), 7, 2, 2), ConfigError);
 }
 
