@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dsf/base/error.h"
+#include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/kernels/rows.h"
 #include "python/native/dsf_native.h"
@@ -75,8 +76,8 @@ class Call {
       walk({0, layout_.steps()}, layout_, kept, state);
       // Two equal calls leave equal tapes, which torch.library.opcheck asks of an operator.
       if (shape_.reads_gates) {
-        zero_rows({kept.gates.data + shape_.tape, kept.gates.rows, CellShape::kTapeGap,
-                   kept.gates.stride});
+        fill(0.0F, {kept.gates.data + shape_.tape, kept.gates.rows, CellShape::kTapeGap,
+                    kept.gates.stride});
       }
     } else {
       for (Steps steps = next_chunk(0); steps.begin < layout_.steps();
@@ -215,7 +216,7 @@ class Call {
     const MatrixF g = memory_.g.reshape(layout_.total_rows(), shape_.state);
     const dim_t width = layer_.grad_output.data == nullptr ? 0 : layer_.output_width;
     if (width > 0) gather(order_, all, layer_.grad_output, bf16_, g.middle_cols(0, width));
-    if (width < g.cols) zero_rows(g.middle_cols(width, g.cols - width));
+    if (width < g.cols) fill(0.0F, g.middle_cols(width, g.cols - width));
     return g;
   }
 

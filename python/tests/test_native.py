@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import (
     CELLS,
-    INEXACT,
     Sequences,
     as_hx,
     assert_all_close,
@@ -37,7 +36,7 @@ from dsf.nn import _generic, _native, _ops
 
 pytestmark = pytest.mark.skipif(os.environ.get("DSF_NATIVE") == "off", reason="the native part is switched off")
 
-FEEDBACKS = ("bptt", *INEXACT, "iterated:1")
+FEEDBACKS = ("bptt", "ft", "dsf", "gated", "gated:dsf", "iterated:1", "iterated:2")
 # float32 against float64: rounding (6e-8) of sums over at most some tens of rows and units.
 CLOSE = {"rtol": 2e-5, "atol": 2e-5}
 

@@ -286,6 +286,7 @@ class Recurrent(nn.RNNBase):
         def layer(index: int, problem: Problem, weights: Weights, x: Tensor) -> Tensor:
             a = self._buffers.get(f"feedback_a_{suffixes[index]}")
             if by_operator:
+                output: Tensor
                 output, last, _ = recurrent(x, initial[index], batch_sizes, *weights, a, *problem, kept)
             else:
                 output, last = _generic.forward(problem, Inputs(x, initial[index], batch_sizes, weights, a))
