@@ -7,7 +7,7 @@ set_target_properties(dsf_native PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 dsf_target_defaults(dsf_native)
-target_link_libraries(dsf_native PRIVATE dsf::dsf)
+target_link_libraries(dsf_native PRIVATE dsf::dsf nlohmann_json::nlohmann_json)
 
 # PyTorch has a oneDNN, a protobuf and more of its own in the same process: only the C functions are seen.
 set(dsf_native_symbols "${PROJECT_SOURCE_DIR}/python/native/exported_symbols.map")

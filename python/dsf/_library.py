@@ -11,8 +11,9 @@ import os
 import platform
 import re
 import sys
+import warnings
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from dsf import errors
 
@@ -69,6 +70,28 @@ def _find() -> Path:
     raise errors.NativeMissingError(f"there is no {_NAME} in {looked_in}")
 
 
+class Text(ctypes.Structure):
+    """dsf_text: bytes that live until the next call on this thread."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+    @property
+    def value(self) -> bytes:
+        """A copy of them."""
+        return ctypes.string_at(self.data, self.size)
+
+
+# Of the functions that take more than pointers and ints of C's.
+_ARGUMENTS: dict[str, list[Any]] = {
+    "dsf_model_open": [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p],
+    "dsf_model_encode": [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p],
+    "dsf_model_decode": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p],
+    "dsf_model_logits": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p],
+    "dsf_model_parameter": [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p],
+    "dsf_generation_open": [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p],
+}
+
+
 @functools.cache
 def library() -> ctypes.CDLL:
     """The loaded library. Raises NativeMissingError with the reason if it cannot be loaded."""
@@ -82,7 +105,26 @@ def library() -> ctypes.CDLL:
         raise errors.NativeMissingError(f"{path} cannot be loaded: {error}") from error
     loaded.dsf_last_error.restype = ctypes.c_char_p
     loaded.dsf_library_version.restype = ctypes.c_char_p
+    loaded.dsf_model_close.restype = loaded.dsf_generation_close.restype = loaded.dsf_keep_messages.restype = None
+    loaded.dsf_model_parameter_count.restype = ctypes.c_int64
+    for name, types in _ARGUMENTS.items():
+        getattr(loaded, name).argtypes = types
+    loaded.dsf_keep_messages()
     return loaded
+
+
+def pass_on_messages() -> None:
+    """Gives the messages of the library to whom they belong: warnings to ``warnings``, the rest to stderr."""
+    kind, text = ctypes.c_int(), Text()
+    while True:
+        check(library().dsf_next_message(ctypes.byref(kind), ctypes.byref(text)))
+        if kind.value < 0:
+            return
+        message = text.value.decode(errors="replace")
+        if kind.value == 1:
+            warnings.warn(message, errors.RunWarning, stacklevel=3)
+        else:
+            print(message, file=sys.stderr)
 
 
 def check(status: int) -> None:

@@ -37,3 +37,7 @@ class InternalError(Error, RuntimeError):
 
 class NativeMissingError(Error, ImportError):
     """The native part of the package cannot be loaded; the message says why."""
+
+
+class RunWarning(UserWarning):
+    """What the library has to say about a run although it goes on: a loss that jumps, text that is cut off."""

@@ -50,11 +50,126 @@ DSF_API const char* dsf_last_error(void);
 /* "0.1.0". It lives for ever. */
 DSF_API const char* dsf_library_version(void);
 
+/* Bytes that the library hands out. They live until the next call on this thread that hands out some. */
+typedef struct dsf_text {
+  const char* data;
+  size_t size; /* a zero byte follows, and some may be inside */
+} dsf_text;
+
+/* ---- messages (messages.cc) ---------------------------------------------------------------------------------- */
+
+/* From here on the messages of the library are kept for dsf_next_message instead of being written to stderr. */
+DSF_API void dsf_keep_messages(void);
+
+/* The oldest message that nobody has asked for yet: *kind is 0 for information, 1 for a warning, 2 for an error,
+ * -1 if there is none. */
+DSF_API dsf_status dsf_next_message(int* kind, dsf_text* message);
+
 /* ---- recurrent layers (layer.cc) ----------------------------------------------------------------------------- */
 
 /* ---- training (training.cc) ---------------------------------------------------------------------------------- */
 
+/* Told what happens in a run. `event` is "start", "step", "eval" or "ask", `json` the object that the run's log has
+ * for it, and "" for "ask", which comes at every step and before every batch of an evaluation. A return value other
+ * than 0 asks the run to save and stop after the step at hand. */
+typedef int (*dsf_train_callback)(const char* event, const char* json);
+
+/* What `dsf train` takes. A key of the configuration is "section.key" or the key alone (dsf/run/config_keyword.h). */
+typedef struct dsf_train_request {
+  const char* out;           /* directory of the run */
+  const char* config_file;   /* a TOML file, or null */
+  const char* const* names;  /* [count] keys */
+  const char* const* values; /* [count] their values, as text */
+  int64_t count;
+  int resume;
+  int force;
+  int force_memory;
+  int verbose;    /* show progress: on a terminal one line on stderr, elsewhere as messages */
+  int tell_steps; /* call the callback with "step" too */
+} dsf_train_request;
+
+/* Trains. *summary is a JSON object, the last line of the log; its "event" is "interrupted" if the callback asked to
+ * stop. */
+DSF_API dsf_status dsf_train(const dsf_train_request* request, dsf_train_callback callback,
+                             dsf_text* summary);
+
+/* ---- run directories (runs.cc) ------------------------------------------------------------------------------- */
+
+/* What `dsf runs --json` prints for `directory`: a JSON array. */
+DSF_API dsf_status dsf_runs(const char* directory, dsf_text* json);
+
+/* The log of a run: a JSON array with its whole lines. */
+DSF_API dsf_status dsf_run_log(const char* run, dsf_text* json);
+
 /* ---- trained models (model.cc) ------------------------------------------------------------------------------- */
+
+/* A model out of a run directory. Calls from several threads take turns. */
+typedef struct dsf_model dsf_model;
+
+/* `checkpoint`: "best", "last", or "" for the best one that is whole. `threads` 0: as many as there are CPUs. The
+ * caller closes *model. */
+DSF_API dsf_status dsf_model_open(const char* run, const char* checkpoint, int64_t threads,
+                                  dsf_model** model);
+DSF_API void dsf_model_close(dsf_model* model);
+
+/* A JSON object: run, checkpoint, step, vocab, parameters, tokenizer (its kind), bos, eos, unk (-1: none),
+ * first_token (what stands before the text of a sequence), and config, an object of sections. */
+DSF_API dsf_status dsf_model_describe(dsf_model* model, dsf_text* json);
+
+/* Tokens of a text, as training text is read: each line end is eos. *tokens is the library's and lives until the next
+ * such call on this thread. */
+DSF_API dsf_status dsf_model_encode(dsf_model* model, const char* text, size_t size,
+                                    const int32_t** tokens, int64_t* count);
+/* tokens: [count]. */
+DSF_API dsf_status dsf_model_decode(dsf_model* model, const int32_t* tokens, int64_t count,
+                                    dsf_text* text);
+
+/* tokens: [count], read from a zero state. logits: [count, vocab], overwritten; row t is for the token behind
+ * tokens[t]. */
+DSF_API dsf_status dsf_model_logits(dsf_model* model, const int32_t* tokens, int64_t count,
+                                    float* logits);
+
+/* What is to be evaluated: `text` if it is not null, otherwise `file` if it is not null, otherwise `split` of the
+ * corpus, which is `data` if that is not null. */
+typedef struct dsf_evaluation {
+  const char* split;
+  const char* data;
+  const char* file;
+  const char* text;
+  size_t text_size;
+  int stream; /* one state through the whole text */
+} dsf_evaluation;
+
+/* What `dsf eval --json` prints: a JSON object. */
+DSF_API dsf_status dsf_model_evaluate(dsf_model* model, const dsf_evaluation* evaluation,
+                                      dsf_text* json);
+
+/* Parameters, by the names that an exported file has (dsf/use/interchange.h). shape: [2], its second number 0 for a
+ * vector. *name is the library's and lives until the next call on this thread that hands out text; *data [rows, columns] or
+ * [size] lives as long as the model and is not to be changed. */
+DSF_API int64_t dsf_model_parameter_count(const dsf_model* model);
+DSF_API dsf_status dsf_model_parameter(dsf_model* model, int64_t index, const char** name,
+                                       int64_t* shape, const float** data);
+
+/* A text that grows. The model must stay open as long as it does. */
+typedef struct dsf_generation dsf_generation;
+
+typedef struct dsf_sampling {
+  double temperature;
+  int64_t top_k;
+  double top_p;
+  double min_p;
+  uint64_t seed;
+} dsf_sampling;
+
+/* Reads the prompt. The caller closes *generation. */
+DSF_API dsf_status dsf_generation_open(dsf_model* model, const char* prompt, size_t size,
+                                       const dsf_sampling* sampling, dsf_generation** generation);
+DSF_API void dsf_generation_close(dsf_generation* generation);
+/* Draws a token; *text is what it adds, whole UTF-8, which may be nothing. */
+DSF_API dsf_status dsf_generation_next(dsf_generation* generation, dsf_text* text);
+/* What is left of a character that nobody finished. */
+DSF_API dsf_status dsf_generation_finish(dsf_generation* generation, dsf_text* text);
 
 #if defined(__cplusplus)
 }

@@ -3,15 +3,17 @@
 #include <exception>
 
 #include "python/native/dsf_native.h"
+#include "python/native/float_mode.h"
 
 namespace dsf::native {
 
 /// Keeps the sentence of `error` for dsf_last_error(); its kind is returned.
 dsf_status keep_error(const std::exception& error) noexcept;
 
-/// Calls `work`, which no exception leaves.
+/// Calls `work`, which no exception leaves. The thread's floating-point mode is as before when it returns.
 template <typename Work>
 dsf_status guarded(Work&& work) noexcept {
+  const FloatMode mode(flushing_mode());
   try {
     work();
     return DSF_OK;

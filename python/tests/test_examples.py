@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from program import needs_native, write_text
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "python"
@@ -26,6 +27,17 @@ def test_example_runs(name: str, options: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "dsf.nn.GRU" in done.stdout
+
+
+@needs_native
+def test_character_model_is_trained_and_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    options = ["--text", str(write_text(tmp_path / "text.txt")), "--out", str(tmp_path), "--steps", "20"]
+    command = [sys.executable, str(EXAMPLES / "character_model.py"), *options, "--hidden", "16"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "bptt: perplexity" in done.stdout
+    assert (tmp_path / "curves.png").stat().st_size > 1000
 
 
 def _python_of(page: str) -> list[str]:
