@@ -14,5 +14,6 @@ rm -rf "$raw"
 "$python" -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$raw" . \
   --config-settings cmake.define.DSF_BUILD_PYTHON=ON
 rm -f dist/dsf_rnn-*.whl
-PATH="$bin:$PATH" "$bin/auditwheel" --quiet repair --strip --wheel-dir dist "$raw"/*.whl
+PATH="$bin:$PATH" "$bin/auditwheel" repair --strip --wheel-dir dist "$raw"/*.whl 2>"$raw/auditwheel.log" ||
+  { cat "$raw/auditwheel.log" >&2; exit 1; }
 ls dist/dsf_rnn-*.whl

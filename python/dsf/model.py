@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from dsf._library import Text, check, library, pass_on_messages
+from dsf.errors import UsageError
 
 if TYPE_CHECKING:
     from torch import nn
@@ -49,6 +50,8 @@ def load(run: Union[str, os.PathLike[str]], checkpoint: str = "", *, threads: in
     ``checkpoint``: "best" or "last"; without it, the best one and, if that is damaged, the newest that is whole.
     ``threads`` 0: as many as there are CPUs.
     """
+    if checkpoint not in ("", "best", "last"):
+        raise UsageError(f"checkpoint {checkpoint!r} is not known; known: best, last")
     handle = ctypes.c_void_p()
     check(library().dsf_model_open(os.fsencode(run), checkpoint.encode(), threads, ctypes.byref(handle)))
     pass_on_messages()
@@ -143,6 +146,8 @@ class Model:
         installed, and a memoryview of shape [T, vocab] otherwise.
         """
         tokens = [self._first_token, *self.encode(text)] if isinstance(text, str) else list(text)
+        if not tokens:
+            raise UsageError("logits: there are no tokens to read")
         buffer = bytearray(4 * len(tokens) * self.vocab)
         values = (ctypes.c_float * (len(tokens) * self.vocab)).from_buffer(buffer)
         check(library().dsf_model_logits(self._handle, _array(tokens), len(tokens), values))
