@@ -146,6 +146,41 @@ void write_run(const NewRun& run, const RunPaths& paths, bool force, const std::
                imported.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+fs::path config_beside(const fs::path& weights) { return weights.parent_path() / kConfig; }
+
+/// Throws UsageError if something is in the way of the files to write.
+void check_target(const ExportRequest& request) {
+  const fs::path config_path = config_beside(request.out);
+  if (request.out == config_path) {
+    throw UsageError(
+        fmt::format("--out {}: the model's {} is written beside its weights; choose another name",
+                    request.out.string(), kConfig));
+  }
+  check_no_other_model(config_path, request.out);
+  check_replaceable(request.out, request.force);
+  check_replaceable(config_path, request.force);
+}
+
+InterchangeSummary write_export(const StoredModel& stored, const ExportRequest& request) {
+  if (request.format == ExportFormat::onnx) check_onnx_export(stored.config.model);
+  InterchangeConfig config;
+  config.run = stored.config;
+  config.run.train.threads = read_run_config(request.run).train.threads;
+  config.vocab = stored.tokenizer->vocab_size();
+  config.step = stored.step;
+  config.data_hash = stored.data_hash;
+  config.weights = request.out.filename().string();
+  config.tokenizer = nlohmann::json::parse(read_file(RunPaths{request.run}.tokenizer()));
+  if (request.out.has_parent_path()) fs::create_directories(request.out.parent_path());
+  if (request.format == ExportFormat::onnx) {
+    export_onnx(stored, request.out);
+  } else {
+    write_torch_weights(*stored.model, request.out);
+  }
+  replace_file(config_beside(request.out), to_json(config));
+  return summary_of(*stored.model, config_beside(request.out), stored.step);
+}
+
 }  // namespace
 
 std::string torch_name(const std::string& name) {
@@ -184,35 +219,13 @@ void read_torch_weights(const SafetensorsFile& file, const std::string& origin,
 }
 
 InterchangeSummary export_model(const ExportRequest& request) {
-  const fs::path config_path = request.out.parent_path() / kConfig;
-  if (request.out == config_path) {
-    throw UsageError(
-        fmt::format("--out {}: the model's {} is written beside its weights; choose another name",
-                    request.out.string(), kConfig));
-  }
-  check_no_other_model(config_path, request.out);
-  check_replaceable(request.out, request.force);
-  check_replaceable(config_path, request.force);
-  const StoredModel stored = open_stored_model(request.run, request.checkpoint, 0);
-  if (request.format == ExportFormat::onnx) check_onnx_export(stored.config.model);
-  const RunPaths paths{request.run};
+  check_target(request);
+  return write_export(open_stored_model(request.run, request.checkpoint, 0), request);
+}
 
-  InterchangeConfig config;
-  config.run = stored.config;
-  config.run.train.threads = read_run_config(request.run).train.threads;
-  config.vocab = stored.tokenizer->vocab_size();
-  config.step = stored.step;
-  config.data_hash = stored.data_hash;
-  config.weights = request.out.filename().string();
-  config.tokenizer = nlohmann::json::parse(read_file(paths.tokenizer()));
-  if (request.out.has_parent_path()) fs::create_directories(request.out.parent_path());
-  if (request.format == ExportFormat::onnx) {
-    export_onnx(stored, request.out);
-  } else {
-    write_torch_weights(*stored.model, request.out);
-  }
-  replace_file(config_path, to_json(config));
-  return summary_of(*stored.model, config_path, stored.step);
+InterchangeSummary export_stored_model(const StoredModel& stored, const ExportRequest& request) {
+  check_target(request);
+  return write_export(stored, request);
 }
 
 InterchangeSummary import_model(const ImportRequest& request) {

@@ -12,6 +12,7 @@
 namespace dsf {
 
 class SafetensorsFile;
+struct StoredModel;
 
 /// The name a parameter has in an exported file: a recurrent layer's weight_ih is PyTorch's
 /// weight_ih_l0, and so on; all others keep theirs.
@@ -58,6 +59,8 @@ struct InterchangeSummary {
 
 /// Throws UsageError where a file is in the way, or the format cannot hold the model.
 InterchangeSummary export_model(const ExportRequest& request);
+/// The same for a model that is open, out of `request.run`; `request.checkpoint` is not looked at.
+InterchangeSummary export_stored_model(const StoredModel& stored, const ExportRequest& request);
 
 /// Makes a run directory that eval, generate, export and train --resume accept (training goes on
 /// with a new optimiser state). PyTorch's own weights are those of an embedding, one

@@ -87,6 +87,7 @@ _ARGUMENTS: dict[str, list[Any]] = {
     "dsf_model_encode": [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p],
     "dsf_model_decode": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p],
     "dsf_model_logits": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p],
+    "dsf_model_export": [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int],
     "dsf_model_parameter": [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p],
     "dsf_generation_open": [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p],
 }

@@ -207,6 +207,22 @@ class Model:
             found[(name.value or b"").decode()] = (sizes, memoryview(values).cast("B"))
         return found
 
+    def export(self, file: Union[str, os.PathLike[str]], *, force: bool = False) -> Path:
+        """Writes a safetensors file with PyTorch's names and gate order, and a config.json beside it: ``dsf export``."""
+        return self._export(file, False, force)
+
+    def to_onnx(self, file: Union[str, os.PathLike[str]], *, force: bool = False) -> Path:
+        """Writes an ONNX file, and a config.json with the tokenizer beside it: ``dsf export --format onnx``.
+
+        Inputs are tokens [time, batch] and the state, outputs the logits and the next state; time and batch may differ
+        from call to call. Without ``force`` nothing that is there is replaced.
+        """
+        return self._export(file, True, force)
+
+    def _export(self, file: Union[str, os.PathLike[str]], onnx: bool, force: bool) -> Path:
+        check(library().dsf_model_export(self._handle, os.fsencode(file), onnx, force))
+        return Path(file)
+
     def to_torch(self) -> nn.Module:
         """The same model as a module of PyTorch's: tokens [B, T] to logits [B, T, vocab].
 

@@ -211,6 +211,10 @@ typedef struct dsf_evaluation {
 DSF_API dsf_status dsf_model_evaluate(dsf_model* model, const dsf_evaluation* evaluation,
                                       dsf_text* json);
 
+/* What `dsf export` writes: `file`, and config.json beside it. onnx: not 0 for ONNX, 0 for safetensors. force: not 0 to
+ * replace files that are there. */
+DSF_API dsf_status dsf_model_export(dsf_model* model, const char* file, int onnx, int force);
+
 /* Parameters, by the names that an exported file has (dsf/use/interchange.h). shape: [2], its second number 0 for a
  * vector. *name is the library's and lives until the next call on this thread that hands out text; *data [rows, columns] or
  * [size] lives as long as the model and is not to be changed. */

@@ -142,6 +142,17 @@ dsf_status dsf_model_logits(dsf_model* model, const int32_t* tokens, int64_t cou
   });
 }
 
+dsf_status dsf_model_export(dsf_model* model, const char* file, int onnx, int force) {
+  return in_turn(*model, [&](const dsf::StoredModel& stored) {
+    dsf::ExportRequest request;
+    request.run = model->run;
+    request.out = file;
+    request.format = onnx != 0 ? dsf::ExportFormat::onnx : dsf::ExportFormat::safetensors;
+    request.force = force != 0;
+    dsf::export_stored_model(stored, request);
+  });
+}
+
 dsf_status dsf_model_evaluate(dsf_model* model, const dsf_evaluation* evaluation, dsf_text* json) {
   return in_turn(*model, [&](dsf::StoredModel& stored) {
     *json = hand_out(dsf::native::evaluate(*evaluation, model->run, stored));

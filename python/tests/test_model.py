@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import math
 import threading
 from pathlib import Path
@@ -99,6 +100,29 @@ def test_unknown_tokens_are_refused(model: dsf.Model) -> None:
     with pytest.raises(dsf.UsageError, match="no tokens"):
         model.logits([])
     assert model.logits("").shape == (1, model.vocab)  # of the first token of a text
+
+
+def test_it_goes_to_onnxruntime(model: dsf.Model, tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    file = model.to_onnx(tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(str(file))
+    tokens = torch.tensor(model.encode("a text to read"))
+    layers, _, width = session.get_inputs()[1].shape
+    state = torch.zeros(layers, 1, width)
+    logits, _ = session.run(["logits", "next_state"], {"tokens": tokens[:, None].numpy(), "state": state.numpy()})
+    torch.testing.assert_close(torch.from_numpy(logits)[:, 0], model.logits(tokens.tolist()), rtol=0, atol=1e-4)
+    assert (tmp_path / "config.json").is_file()
+    with pytest.raises(dsf.UsageError, match="model.onnx"):
+        model.to_onnx(file)
+    assert model.to_onnx(file, force=True) == file
+
+
+def test_exported_weights_are_the_parameters(model: dsf.Model, tmp_path: Path) -> None:
+    file = model.export(tmp_path / "model.safetensors")
+    size = int.from_bytes(file.read_bytes()[:8], "little")
+    header = json.loads(file.read_bytes()[8 : 8 + size])
+    for name, (shape, _) in model.parameter_buffers().items():
+        assert tuple(header[name]["shape"]) == shape
 
 
 MODELS: list[dict[str, Any]] = [
