@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "dsf/base/error.h"
-#include "dsf/kernels/slices.h"
 #include "dsf/kernels/rows.h"
+#include "dsf/kernels/slices.h"
 
 namespace dsf {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "dsf/kernels/slices.h"
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/rows.h"
+#include "dsf/kernels/slices.h"
 
 namespace dsf {
 namespace {

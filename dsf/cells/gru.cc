@@ -1,7 +1,7 @@
 #include "dsf/cells/gru.h"
 
-#include "dsf/kernels/slices.h"
 #include "dsf/kernels/rows.h"
+#include "dsf/kernels/slices.h"
 
 namespace dsf {
 

@@ -7,8 +7,8 @@
 #include "dsf/base/rng.h"
 #include "dsf/base/timer.h"
 #include "dsf/cells/cell.h"
-#include "dsf/kernels/slices.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/slices.h"
 #include "dsf/layers/chunk_rows.h"
 #include "dsf/layers/mlp.h"
 

@@ -208,7 +208,8 @@ TEST(FlushedDenormals, PutTheModeBackForAHostProgram) {
       EXPECT_EQ(half(), 0.0F);
     }
     EXPECT_GT(half(), 0.0F);
-  }).join();
+  })
+      .join();
 }
 
 TEST(ParallelFor, WorksInAForkedChild) {

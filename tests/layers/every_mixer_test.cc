@@ -5,9 +5,9 @@
 
 #include <ostream>
 
-#include "dsf/kernels/slices.h"
 #include "dsf/feedback/feedback_config.h"
 #include "dsf/kernels/gemm_tiles.h"
+#include "dsf/kernels/slices.h"
 #include "dsf/layers/attention.h"
 #include "dsf/layers/ema.h"
 #include "dsf/layers/plain_block.h"

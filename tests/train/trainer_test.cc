@@ -10,9 +10,9 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
-#include "dsf/kernels/slices.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/kernels/parallel.h"
+#include "dsf/kernels/slices.h"
 #include "tests/train/small_run.h"
 
 namespace dsf {
