@@ -4,13 +4,6 @@
 
 namespace dsf::native {
 
-/// Denormal numbers as zero, as the library computes; the mode of a thread of Python's is Python's own affair.
-inline unsigned flushing_mode() {
-  constexpr unsigned kFlushToZero = 1U << 15U;
-  constexpr unsigned kDenormalsAreZero = 1U << 6U;
-  return _mm_getcsr() | kFlushToZero | kDenormalsAreZero;
-}
-
 /// Gives this thread another floating-point mode as long as it lives.
 class FloatMode {
  public:
@@ -18,8 +11,6 @@ class FloatMode {
   ~FloatMode() { _mm_setcsr(before_); }
   FloatMode(const FloatMode&) = delete;
   FloatMode& operator=(const FloatMode&) = delete;
-
-  unsigned before() const { return before_; }
 
  private:
   unsigned before_;

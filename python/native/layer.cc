@@ -272,12 +272,10 @@ class Call {
   RowOrder order_;
 };
 
-// As many threads as PyTorch uses; one for what is over before another would be awake. The caller's
-// floating-point mode is on return what it was.
+// As many threads as PyTorch uses; one for what is over before another would be awake.
 template <typename Work>
 dsf_status run(const dsf_layer& layer, const Work& work) {
   return guarded([&] {
-    const FlushedDenormals flushed;
     if (layer.threads != thread_count()) set_thread_count(static_cast<int>(layer.threads));
     Call call(layer);
     if (call.work() < kSerialWork) return parallel_for(1, [&](dim_t) { work(call); });

@@ -2,8 +2,8 @@
 
 #include <exception>
 
+#include "dsf/kernels/parallel.h"
 #include "python/native/dsf_native.h"
-#include "python/native/float_mode.h"
 
 namespace dsf::native {
 
@@ -13,7 +13,7 @@ dsf_status keep_error(const std::exception& error) noexcept;
 /// Calls `work`, which no exception leaves. The thread's floating-point mode is as before when it returns.
 template <typename Work>
 dsf_status guarded(Work&& work) noexcept {
-  const FloatMode mode(flushing_mode());
+  const FlushedDenormals flushed;
   try {
     work();
     return DSF_OK;

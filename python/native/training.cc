@@ -6,6 +6,7 @@
 #include "dsf/run/report_json.h"
 #include "dsf/train/progress.h"
 #include "dsf/train/training_run.h"
+#include "python/native/float_mode.h"
 #include "python/native/status.h"
 #include "python/native/text.h"
 
