@@ -123,8 +123,8 @@ void multiply_last_columns(ConstMatrixF a, const float* panel, Into into, Matrix
   });
 }
 
-// C (+)= A B, `panel` the first of B's, `apart` numbers from one to the next.
-void multiply_panels(ConstMatrixF a, const float* panel, dim_t apart, Into into, MatrixF c) {
+// One panel with all rows after the other: B is read once. For few rows, which stay in the cache.
+void by_panels(ConstMatrixF a, const float* panel, dim_t apart, Into into, MatrixF c) {
   const RowBlocks blocks(c.rows);
   const dim_t whole = c.cols / PackedRight::kCols;
   const dim_t at_once = c.rows <= 3 ? block_of(c.rows).panels : 1;
@@ -138,6 +138,34 @@ void multiply_panels(ConstMatrixF a, const float* panel, dim_t apart, Into into,
     });
     p += several ? at_once : 1;
   }
+}
+
+// One block of rows with a group of panels after the other: A is read once for each group, which stays in
+// the second-level cache. For many rows.
+void by_rows(ConstMatrixF a, const float* panel, dim_t apart, Into into, MatrixF c) {
+  constexpr dim_t kGroup = 8;
+  const RowBlocks blocks(c.rows);
+  const dim_t whole = c.cols / PackedRight::kCols;
+  for (dim_t first = 0; first < whole; first += kGroup) {
+    const dim_t last = std::min(first + kGroup, whole);
+    blocks.for_each([&](dim_t row, dim_t height) {
+      const auto multiply = block_of(height).one;
+      for (dim_t p = first; p < last; ++p) {
+        multiply(a.row(row), a.stride, panel + p * apart, apart, a.cols, into,
+                 c.row(row) + p * PackedRight::kCols, c.stride);
+      }
+    });
+  }
+}
+
+// C (+)= A B, `panel` the first of B's, `apart` numbers from one to the next.
+void multiply_panels(ConstMatrixF a, const float* panel, dim_t apart, Into into, MatrixF c) {
+  if (c.rows <= PackedRight::kFewRows) {
+    by_panels(a, panel, apart, into, c);
+  } else {
+    by_rows(a, panel, apart, into, c);
+  }
+  const dim_t whole = c.cols / PackedRight::kCols;
   const dim_t done = whole * PackedRight::kCols;
   if (done < c.cols) {
     multiply_last_columns(a, panel + whole * apart, into, c.middle_cols(done, c.cols - done));
@@ -167,11 +195,12 @@ void PackedRight::pack(Op op, const OperandView& part, dim_t col) {
 }
 
 void PackedRight::multiply(const OperandView& a, dim_t col, Into into, MatrixF c) const {
-  // Rows of A and a panel that meet stay in the second-level cache.
-  constexpr dim_t kMostDeep = 2048;
+  // What meets stays in the second-level cache: few rows and a panel, or a block of rows and a group of
+  // panels.
+  const dim_t most_deep = c.rows <= PackedRight::kFewRows ? 2048 : 512;
   thread_local Buffer<float> wide;
-  for (dim_t k = 0; k < a.cols; k += kMostDeep) {
-    const dim_t deep = std::min(kMostDeep, a.cols - k);
+  for (dim_t k = 0; k < a.cols; k += most_deep) {
+    const dim_t deep = std::min(most_deep, a.cols - k);
     const Factor rows =
         present(Op::none, a.block(0, a.rows, k, deep), a.precision == Precision::bf16, wide);
     HWY_DYNAMIC_DISPATCH(multiply_panels)

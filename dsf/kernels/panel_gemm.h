@@ -20,6 +20,9 @@ namespace dsf::panels {
 class PackedRight {
  public:
   static constexpr dim_t kCols = 16;
+  /// So many rows of A stay in the cache while B is read once; more are cut into blocks, each of which
+  /// meets a group of panels.
+  static constexpr dim_t kFewRows = 64;
 
   /// Keeps the memory it has.
   void reshape(dim_t k, dim_t n);

@@ -48,7 +48,7 @@ TEST(PanelGemm, EqualsTheExactProductForEveryBlock) {
     for (const dim_t n : {1, 16, 31, 48, 64, 100}) {
       const RandomMatrix b(k, n, 2);
       const PackedRight right = packed(Op::none, b.view(), k, n);
-      for (dim_t m = 1; m <= (k < 100 ? 14 : 3); ++m) {
+      for (const dim_t m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 66}) {
         for (const Into into : {Into::overwrite, Into::accumulate}) {
           const RandomMatrix a(m, k, 1, 1.0, 3);
           const RandomMatrix start(m, n, 3, 1.0, 2);
@@ -64,15 +64,15 @@ TEST(PanelGemm, EqualsTheExactProductForEveryBlock) {
 
 // A tile of C has the bits that it has in the whole product: cuts may follow anything.
 TEST(PanelGemm, BitsDoNotDependOnTheCut) {
-  constexpr dim_t kRows = 13;
-  constexpr dim_t kDepth = 130;
-  constexpr dim_t kCols = 90;
+  constexpr dim_t kRows = 70;  // many; the parts below are few and many
+  constexpr dim_t kDepth = 1030;
+  constexpr dim_t kCols = 180;
   const RandomMatrix a(kRows, kDepth, 1);
   const RandomMatrix b(kDepth, kCols, 2);
   const PackedRight right = packed(Op::none, b.view(), kDepth, kCols);
   RandomMatrix whole(kRows, kCols, 3);
   right.multiply(a.view(), 0, Into::overwrite, whole.view());
-  for (const dim_t row : {dim_t{0}, dim_t{1}, dim_t{9}}) {
+  for (const dim_t row : {dim_t{0}, dim_t{1}, dim_t{59}}) {
     for (const dim_t col : {dim_t{0}, dim_t{16}, dim_t{64}}) {
       RandomMatrix part(kRows - row, kCols - col, 4);
       right.multiply(OperandView(a.view()).block(row, kRows - row, 0, kDepth), col, Into::overwrite,
