@@ -112,7 +112,7 @@ def test_it_goes_to_onnxruntime(model: dsf.Model, tmp_path: Path) -> None:
     logits, _ = session.run(["logits", "next_state"], {"tokens": tokens[:, None].numpy(), "state": state.numpy()})
     torch.testing.assert_close(torch.from_numpy(logits)[:, 0], model.logits(tokens.tolist()), rtol=0, atol=1e-4)
     assert (tmp_path / "config.json").is_file()
-    with pytest.raises(dsf.UsageError, match="model.onnx"):
+    with pytest.raises(dsf.UsageError, match=r"model\.onnx"):
         model.to_onnx(file)
     assert model.to_onnx(file, force=True) == file
 
