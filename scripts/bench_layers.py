@@ -264,7 +264,7 @@ def measure_overhead(case: Case, seconds: float) -> dict[str, dict[str, Any]]:
         return {f"dsf {feedback}": {"error": "the native part is not there"} for feedback in FEEDBACKS}
     layers = make_layers(case)
     timed = TimedCalls(library)
-    _native._loaded = timed  # type: ignore[attr-defined]
+    _native._loaded = timed  # type: ignore[assignment]
     try:
         found = {}
         for feedback in FEEDBACKS:
@@ -284,7 +284,7 @@ def measure_overhead(case: Case, seconds: float) -> dict[str, dict[str, Any]]:
             found[f"dsf {feedback}"] = {"min": fastest, "median": whole, "runs": len(samples), "outside": outside}
         return found
     finally:
-        _native._loaded = library  # type: ignore[attr-defined]
+        _native._loaded = library
 
 
 # --- the run -----------------------------------------------------------------------------------------------------

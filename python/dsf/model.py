@@ -208,7 +208,7 @@ class Model:
         return found
 
     def export(self, file: Union[str, os.PathLike[str]], *, force: bool = False) -> Path:
-        """Writes a safetensors file with PyTorch's names and gate order, and a config.json beside it: ``dsf export``."""
+        """A safetensors file with PyTorch's names and gate order, and a config.json beside it: ``dsf export``."""
         return self._export(file, False, force)
 
     def to_onnx(self, file: Union[str, os.PathLike[str]], *, force: bool = False) -> Path:
