@@ -271,6 +271,7 @@ def test_several_python_threads() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded")  # from Python 3.12 on
 def test_after_fork() -> None:
     """A worker of a DataLoader is a fork of a process that has used all threads."""
     torch.set_num_threads(2)
