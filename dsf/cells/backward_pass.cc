@@ -13,8 +13,8 @@ namespace {
 // Rows of one task of an elementwise pass over all N rows.
 constexpr dim_t kElementwiseRows = 16;
 
-// Sequences of one slice of a walk without matrix products, at most: finer slices than kSliceRows
-// cost nothing there and keep more threads busy. Fewer in a small batch, so that there are four
+// Sequences of one slice of a walk without matrix products: finer slices than those of a walk with
+// them cost nothing and keep more threads busy. Fewer in a small batch, so that there are four
 // slices if there are four sequences. By shape alone, never by the number of threads.
 dim_t elementwise_slice(dim_t batch) { return std::clamp<dim_t>(batch / 4, 1, 8); }
 
@@ -36,8 +36,9 @@ BackwardPass::BackwardPass(const Cell& cell, const PackedLayout& layout, ConstMa
   }
   if (tape.gates_are_lost) cell.rebuild_gates(layout, x, tape, work);
   previous_ = cell.previous_states(layout, tape, work);
-  // Both cuts of the batch find their scratch memory; the finer one has more slices.
-  ensure_products(task_count(layout.batch(), elementwise_slice(layout.batch())), work);
+  // Both cuts of the batch find their scratch memory.
+  const dim_t slice = std::min(elementwise_slice(layout.batch()), cell.slice_rows(layout));
+  ensure_products(task_count(layout.batch(), slice), work);
 }
 
 BackwardPass::Rows BackwardPass::rows_at(dim_t begin, dim_t count) const {
@@ -116,8 +117,9 @@ void BackwardPass::walk_diagonal(const DiagonalCarry& carry) {
 }
 
 void BackwardPass::walk_jacobian() {
-  walk_backward(layout_, kSliceRows, [&](StepRows step) {
-    ProductScratch& scratch = scratch_of(slice_of(step.begin));
+  const dim_t slice = cell_.slice_rows(layout_);
+  walk_backward(layout_, slice, [&](StepRows step) {
+    ProductScratch& scratch = scratch_of(step.begin / slice);
     const Rows rows = step_rows(step, g_, initial_);
     cell_.backward_gates(rows);
     cell_.finish_local_backward(rows, scratch);

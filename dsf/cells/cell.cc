@@ -72,6 +72,10 @@ void Cell::pack_input() {
   if (passes_.input_gradient) input_backward_.pack(W, Op::none, precision_, passes_.rows);
 }
 
+dim_t Cell::slice_rows(const PackedLayout& layout) const {
+  return dsf::slice_rows(layout.batch(), shape_.gate_columns() * shape_.hidden);
+}
+
 // Of few rows by W as it is, the gates of both ends of the tape's order one after the other.
 void Cell::input_products(ConstMatrixF x, CellWork& work, MatrixF gates) const {
   const OperandView input = work.x_operand(x, precision_);
@@ -93,22 +97,22 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, co
   const dim_t N = layout.total_rows();
   const MatrixF states = tape.states;
   const MatrixF recurrent = work.recurrent.reshape(B, shape_.gate_columns());
-  ensure_products(slice_count(layout), work);
+  const dim_t slice = slice_rows(layout);
+  ensure_products(task_count(B, slice), work);
 
   load_initial_states(state, states.middle_rows(0, B));
   input_products(x, work, tape.gates);
 
-  walk_forward(layout, kSliceRows, [&](StepRows rows) {
+  walk_forward(layout, slice, [&](StepRows rows) {
     const dim_t begin = layout.offset(rows.t) + rows.begin;
     const dim_t n = rows.count;
     const MatrixF state_rows = states.middle_rows(B + begin, n);
     const dim_t previous = previous_row(layout, rows.t) + rows.begin;
-    forward_step(
-        {.previous = states.middle_rows(previous, n),
-         .recurrent = recurrent.middle_rows(rows.begin, n),
-         .gates = tape.gates.middle_rows(begin, n),
-         .state = state_rows,
-         .operand = &work.products[static_cast<std::size_t>(slice_of(rows.begin))].operand});
+    forward_step({.previous = states.middle_rows(previous, n),
+                  .recurrent = recurrent.middle_rows(rows.begin, n),
+                  .gates = tape.gates.middle_rows(begin, n),
+                  .state = state_rows,
+                  .operand = &work.products[static_cast<std::size_t>(rows.begin / slice)].operand});
     copy_rows(state_rows.middle_cols(0, y.cols), y.middle_rows(begin, n));
   });
 

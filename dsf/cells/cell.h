@@ -211,6 +211,9 @@ class Cell {
   virtual void recurrent_gradients(const GradientOperands& operands,
                                    const CellGradients& gradients) const = 0;
 
+  /// Sequences of a slice of a walk with matrix products.
+  dim_t slice_rows(const PackedLayout& layout) const;
+
   void pack_input();
   /// The columns of W x on the tape of all rows.
   void input_products(ConstMatrixF x, CellWork& work, MatrixF gates) const;

@@ -3,8 +3,8 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <cstdint>
 
+#include "dsf/kernels/amx_thread_tiles.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/rows.h"
 #include "dsf/kernels/tile.h"
@@ -22,27 +22,6 @@ constexpr dim_t kPackedRows = 128;
 constexpr dim_t kPackedDepth = 1024;
 
 constexpr dim_t kTileStride = 64;  // bytes
-
-// All eight tiles whole: 16 rows of 64 bytes. The memory layout is the instruction's.
-struct alignas(64) TileShapes {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-// While it lives, this thread has tiles.
-class Tiles {
- public:
-  [[gnu::target("amx-tile")]] Tiles() {
-    static constexpr TileShapes kShapes;
-    _tile_loadconfig(&kShapes);
-  }
-  [[gnu::target("amx-tile")]] ~Tiles() { _tile_release(); }
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
-};
 
 // Where the tiles of A are: packed, or rows of A itself.
 struct LeftTiles {
@@ -155,7 +134,7 @@ LeftTiles present_left(Op op, const OperandView& a) {
 // C (+)= op(A) B, with B [depth, n] as tiles.
 void multiply_by_packed(Op op_a, const OperandView& a, RightTiles b, Into into, MatrixF c) {
   const dim_t depth = op_cols(op_a, a);
-  const Tiles tiles;
+  const ThreadTiles tiles;
   for (dim_t k = 0; k < depth; k += kPackedDepth) {
     const dim_t deep = std::min(kPackedDepth, depth - k);
     const dim_t depth_tiles = ceil_div(deep, kTileDepth);

@@ -13,16 +13,17 @@
 
 namespace dsf {
 
-/// Sequences of a slice that multiplies by U each step: rows enough for a GEMM to reuse U from
-/// cache, few enough that a batch of 128 keeps several threads busy.
-inline constexpr dim_t kSliceRows = 32;
-
-inline dim_t slice_count(const PackedLayout& layout) {
-  return task_count(layout.batch(), kSliceRows);
+/// Sequences of a slice that multiplies by U, of `weights` numbers, each step: so many that
+/// multiplying takes longer than reading U, few enough that a batch of 128 keeps several threads
+/// busy. A small U stays in each core's own cache, where four are enough. The slices are even in
+/// number and nearly equal.
+constexpr dim_t slice_rows(dim_t batch, dim_t weights) {
+  constexpr dim_t kSmall = dim_t{1} << 16U;
+  constexpr dim_t kMostRows = 32;
+  const dim_t worth_cutting = weights <= kSmall ? 8 : 32;
+  if (batch < worth_cutting) return batch;
+  return ceil_div(batch, round_up(ceil_div(batch, kMostRows), dim_t{2}));
 }
-
-/// The slice a sequence belongs to: the index of the slice's own scratch memory.
-constexpr dim_t slice_of(dim_t sequence) { return sequence / kSliceRows; }
 
 /// The row of s_{t-1} for the first sequence of step t, in a matrix of B initial rows followed by the
 /// N rows of the batch.

@@ -171,7 +171,7 @@ double GemmTimer::time_walk(const GemmJob& job, const Prepared& prepared) {
   const OperandView a = operand(job.m, job.k);
 
   Timer timer;
-  parallel_ranges(job.m, kSliceRows, [&](dim_t begin, dim_t end) {
+  parallel_ranges(job.m, slice_rows(job.m, job.n * job.k), [&](dim_t begin, dim_t end) {
     const OperandView slice = a.block(begin, end - begin, 0, a.cols);
     for (dim_t call = 0; call < prepared.calls; ++call) {
       gemm(slice, prepared.weights, into, c.middle_rows(begin, end - begin));

@@ -9,6 +9,7 @@
 #include "dsf/base/log.h"
 #include "dsf/base/timer.h"
 #include "lab/bench/gemms.h"
+#include "lab/bench/peak_rate.h"
 
 namespace dsf {
 namespace {
@@ -35,7 +36,11 @@ struct GroupResult {
   std::vector<StepResult> methods;
   std::vector<GemmJob> jobs;
   Samples gemms;
+  double peak_flops = 0.0;  // of one run of `peak`
+  Samples peak;
 
+  /// What the multiply-add units can do, operations a second.
+  double peak_rate() const { return peak_flops / peak.median_total(); }
   double limit(const std::string& method, bool minimum) const {
     double sum = 0.0;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -84,7 +89,7 @@ StepConfig fit(StepConfig config, const Plan& plan, double seconds) {
 GroupResult measure_group(const StepConfig& config, const Plan& plan, Precision precision,
                           double seconds) {
   const Timer timer;
-  GroupResult group{config, precision, {}, {}, {}};
+  GroupResult group{config, precision, {}, {}, {}, 0.0, {}};
   const TokenBatch batch =
       random_batch(config.vocab, PackedLayout::uniform(config.steps, config.batch));
   std::vector<std::unique_ptr<TrainingStep>> models;
@@ -105,11 +110,15 @@ GroupResult measure_group(const StepConfig& config, const Plan& plan, Precision 
   }
   GemmTimer gemms(group.jobs, precision);
   contestants.emplace_back([&gemms] { return gemms.run(); });
+  PeakRate peak(precision);
+  group.peak_flops = peak.flops();
+  contestants.emplace_back([&peak] { return PartTimes{peak.run()}; });
 
   RoundLimits limits;
   limits.seconds = std::max(0.0, seconds - timer.seconds());
   std::vector<Samples> samples = measure_interleaved(contestants, limits);
-  group.gemms = std::move(samples.back());
+  group.gemms = std::move(samples[samples.size() - 2]);
+  group.peak = std::move(samples.back());
   for (std::size_t i = 0; i < group.methods.size(); ++i) {
     group.methods[i].samples = std::move(samples[i]);
   }
@@ -137,6 +146,7 @@ nlohmann::ordered_json to_json(const GroupResult& group, const StepResult& resul
   const StepConfig& config = group.config;
   const double step = result.samples.median_total();
   const double limit = group.limit(result.method, false);
+  const double flops = step_flops(group.jobs, result.method);
   nlohmann::ordered_json json = {
       {"config", config.name},
       {"method", result.method},
@@ -154,7 +164,9 @@ nlohmann::ordered_json to_json(const GroupResult& group, const StepResult& resul
       {"gemm_limit_ms", milliseconds(limit)},
       {"gemm_limit_ms_min", milliseconds(group.limit(result.method, true))},
       {"fraction_of_limit", limit / step},
-      {"gemm_gflop", step_flops(group.jobs, result.method) / 1e9},
+      {"fraction_of_peak", flops / step / group.peak_rate()},
+      {"peak_gflops", group.peak_rate() / 1e9},
+      {"gemm_gflop", flops / 1e9},
       {"peak_mb", result.peak_mb},
       {"rounds", result.samples.rounds()}};
   if (profile) json["gemms"] = gemms_json(group, result.method);
@@ -163,7 +175,8 @@ nlohmann::ordered_json to_json(const GroupResult& group, const StepResult& resul
 
 Table step_table(const std::vector<GroupResult>& groups) {
   Table table({"config", "batch", "precision", "method", "tokens/s", "step ms", "best ms",
-               "forward", "head", "backward", "optimiser", "GEMMs ms", "of limit", "peak MB"});
+               "forward", "head", "backward", "optimiser", "GEMMs ms", "of limit", "of peak",
+               "peak MB"});
   for (const GroupResult& group : groups) {
     for (const StepResult& result : group.methods) {
       const nlohmann::ordered_json json = to_json(group, result, false);
@@ -175,6 +188,7 @@ Table step_table(const std::vector<GroupResult>& groups) {
                      tenths("step_ms_min"), tenths("forward_ms"), tenths("head_ms"),
                      tenths("backward_ms"), tenths("optimiser_ms"), tenths("gemm_limit_ms"),
                      fmt::format("{:.1f} %", 100.0 * number("fraction_of_limit")),
+                     fmt::format("{:.1f} %", 100.0 * number("fraction_of_peak")),
                      fmt::format("{:.0f}", number("peak_mb"))});
     }
   }

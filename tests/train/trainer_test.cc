@@ -70,12 +70,14 @@ TEST_P(EqualRuns, NumberOfThreadsChangesNothing) {
   const dim_t rows = kBatch * kShortestLine;
   ASSERT_GT(choose_panel_tiles(rows, kGateColumns, kHidden).count(), 1) << "input products";
   ASSERT_GT(choose_copied_grid(kGateColumns, kHidden, rows).tasks(), 1) << "weight gradients";
-  ASSERT_GT(slice_count(PackedLayout::uniform(kContext, kBatch)), 1) << "walks through time";
+  ASSERT_LT(slice_rows(kBatch, kGateColumns * kHidden), kBatch) << "walks through time";
   // The second batch of an epoch is a single slice: its steps are cut by columns.
-  ASSERT_GT(choose_panel_tiles(kSliceRows, kGateColumns, kHidden).count(), 1)
+  constexpr dim_t kOneSlice = 31;
+  ASSERT_EQ(slice_rows(kOneSlice, kGateColumns * kHidden), kOneSlice);
+  ASSERT_GT(choose_panel_tiles(kOneSlice, kGateColumns, kHidden).count(), 1)
       << "recurrent products";
-  directory_.write("corpus/train.txt", text_of_many_words(kBatch + kSliceRows, 1));
-  directory_.write("corpus/valid.txt", text_of_many_words(kSliceRows, 2));
+  directory_.write("corpus/train.txt", text_of_many_words(kBatch + kOneSlice, 1));
+  directory_.write("corpus/valid.txt", text_of_many_words(kOneSlice, 2));
 
   const int threads = thread_count();
   for (const char* count : {"1", "2"}) {

@@ -30,7 +30,7 @@ void expect_fixed_names(const nlohmann::ordered_json& result) {
     EXPECT_TRUE(result.at(text).is_string()) << text;
   }
   for (const char* number :
-       {"tokens_per_second", "step_ms", "gemm_limit_ms", "fraction_of_limit"}) {
+       {"tokens_per_second", "step_ms", "gemm_limit_ms", "fraction_of_limit", "fraction_of_peak"}) {
     EXPECT_GT(result.at(number).get<double>(), 0.0) << number;
   }
   EXPECT_TRUE(result.at("peak_mb").is_number());
@@ -62,6 +62,10 @@ TEST(BenchStep, FiguresOfAResultAgreeWithEachOther) {
   EXPECT_NEAR(result.at("fraction_of_limit").get<double>() * step /
                   result.at("gemm_limit_ms").get<double>(),
               1.0, rounding + 2e-3 / result.at("gemm_limit_ms").get<double>());
+  EXPECT_NEAR(result.at("fraction_of_peak").get<double>() * step * 1e-3 *
+                  result.at("peak_gflops").get<double>() / result.at("gemm_gflop").get<double>(),
+              1.0, rounding);
+  EXPECT_LT(result.at("fraction_of_peak").get<double>(), 1.0);
   for (const auto& job : result.at("gemms")) EXPECT_NE(job.at("name"), "cell U back");
 }
 
