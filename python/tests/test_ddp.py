@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,16 +14,9 @@ from torch import nn
 import dsf.nn
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _worker(rank: int, port: int, results: Any) -> None:
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+def _worker(rank: int, meeting: str, results: Any) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
     torch.manual_seed(rank)  # the processes start apart, and DDP brings them together
     model = nn.parallel.DistributedDataParallel(dsf.nn.LSTM(3, 4, 2, feedback="dsf"))
     torch.manual_seed(10 + rank)
@@ -37,10 +29,10 @@ def _worker(rank: int, port: int, results: Any) -> None:
 
 
 @pytest.mark.skipif(not dist.is_available(), reason="this PyTorch has no torch.distributed")
-def test_two_processes_share_gradients_and_diagonals() -> None:
+def test_two_processes_share_gradients_and_diagonals(tmp_path: Path) -> None:
     with mp.get_context("spawn").Manager() as manager:
         shared = manager.dict()
-        mp.spawn(_worker, args=(_free_port(), shared), nprocs=2)
+        mp.spawn(_worker, args=(str(tmp_path / "meeting"), shared), nprocs=2)
         results = [dict(shared[rank]) for rank in range(2)]
     for name, values in results[0]["state"].items():
         assert torch.equal(values, results[1]["state"][name]), name

@@ -131,7 +131,9 @@ def test_what_a_callback_raises_is_raised_when_the_run_is_saved(tmp_path: Path, 
 
 def test_ctrl_c_saves_and_raises(tmp_path: Path, text: Path) -> None:
     code = (
-        "import sys, dsf\n"
+        "import signal, sys, dsf\n"
+        # A shell that starts the tests in the background has had the signal ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "try:\n"
         "    dsf.train(sys.argv[1], out=sys.argv[2], on_step=lambda r: print(r['step'], flush=True),\n"
         f"              **{ {**SMALL, 'steps': 10_000_000, 'eval_every': 0} })\n"

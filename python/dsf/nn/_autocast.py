@@ -10,9 +10,13 @@ from torch import Tensor
 
 
 def enabled(like: Tensor) -> bool:
-    """Whether autocast is on for the device of this tensor. Some devices, meta for one, do not know it."""
+    """Whether autocast is on for the device of this tensor. Some devices, meta for one, do not know it.
+
+    PyTorch 2.6 cannot compile the question whether a device knows autocast; what is compiled does.
+    """
     device = like.device.type
-    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    known = torch.compiler.is_compiling() or torch.amp.is_autocast_available(device)
+    return known and torch.is_autocast_enabled(device)
 
 
 def dtype_for(data: Tensor) -> Optional[torch.dtype]:

@@ -55,6 +55,8 @@ class Recurrent(nn.RNNBase):
                 f"proj_size={proj_size} is not supported: dsf.nn has no layers with a projection of h. "
                 "Leave proj_size out and put a torch.nn.Linear behind the layer, or use torch.nn.LSTM."
             )
+        if isinstance(input_size, int) and input_size <= 0:  # PyTorch 2.6 takes it
+            raise ValueError("input_size must be greater than zero")
         super().__init__(
             mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
         )
