@@ -118,11 +118,20 @@ std::vector<std::string> with_joined_lists(const CLI::App& app, int argc, char**
   return words;
 }
 
+// CLI11 2.5 and later would fill the lines of a description anew, and so join those of a list.
+template <typename Formatter>
+void keep_lines_of_descriptions(Formatter& formatter) {
+  if constexpr (requires { formatter.enable_description_formatting(false); }) {
+    formatter.enable_description_formatting(false);
+  }
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app(
       "dsf trains recurrent language models fast on CPUs: with exact BPTT, and with Diagonal State "
       "Feedbacks, which do without it",
       "dsf");
+  keep_lines_of_descriptions(*app.get_formatter());
   app.require_subcommand(1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // the last counts
   add_commands(app);

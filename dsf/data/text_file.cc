@@ -33,14 +33,17 @@ std::string read_gzip(const fs::path& file) {
   std::string bytes;
   std::vector<char> chunk(std::size_t{1} << 20U);
   int count = 0;
-  while ((count = gzread(in.get(), chunk.data(), static_cast<unsigned>(chunk.size()))) > 0) {
+  int status =
+      Z_OK;  // of a stream that ends too early: Z_BUF_ERROR, which zlib 1.3.2's next read forgets
+  while (status == Z_OK &&
+         (count = gzread(in.get(), chunk.data(), static_cast<unsigned>(chunk.size()))) > 0) {
     bytes.append(chunk.data(), static_cast<std::size_t>(count));
+    gzerror(in.get(), &status);
   }
   // zlib hands a file that is not in gzip's format through unchanged.
   const bool compressed = gzdirect(in.get()) == 0;
-  // A stream that ends too early is only reported at the end.
   const int closed = gzclose_r(in.release());
-  if (count < 0 || closed != Z_OK) {
+  if (count < 0 || status != Z_OK || closed != Z_OK) {
     throw DataError(
         fmt::format("{}: the gzip data is damaged or cut off (readable up to byte {} of the text); "
                     "fetch the file again",

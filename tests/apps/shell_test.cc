@@ -73,7 +73,9 @@ TEST_F(BashCompletion, LeavesNamesOfFilesToBash) {
 /// The names that `dsf --help` lists.
 std::vector<std::string> commands_of_the_help() {
   const std::string help = run_dsf({"--help"}).out;
-  std::istringstream lines(help.substr(help.find("Subcommands:")));
+  const std::size_t newer = help.find("SUBCOMMANDS:");  // CLI11 2.5 and later
+  std::istringstream lines(
+      help.substr(newer != std::string::npos ? newer : help.find("Subcommands:")));
   std::string line;
   std::getline(lines, line);
   std::vector<std::string> names;

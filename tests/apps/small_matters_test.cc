@@ -180,7 +180,8 @@ TEST_F(SmallMatters, InterruptedTokenizerTrainingStopsAtOnce) {
   }
   directory_.write("text.txt", text);
   const int process = start_dsf(train("run", {"--tokenizer", "bpe", "--steps", "2"}), path("bpe"));
-  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  wait_until_it_handles(process, SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const auto begin = std::chrono::steady_clock::now();
   ::kill(process, SIGINT);
   wait_for(process);

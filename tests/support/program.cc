@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "tests/support/temp_directory.h"
@@ -60,6 +62,22 @@ int wait_for(int process) {
   if (::waitpid(process, &status, 0) < 0) throw std::runtime_error("waitpid failed");
   constexpr int kSignalled = 128;
   return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+}
+
+void wait_until_it_handles(int process, int signal) {
+  const std::string file = "/proc/" + std::to_string(process) + "/status";
+  const std::string name = "SigCgt:";  // a hexadecimal number, signal 1 its lowest bit
+  constexpr int kTries = 6000;
+  for (int i = 0; i < kTries; ++i) {
+    const std::string status = slurp(file);
+    const std::size_t at = status.find(name);
+    if (at != std::string::npos) {
+      const unsigned long long caught = std::stoull(status.substr(at + name.size()), nullptr, 16);
+      if ((caught >> static_cast<unsigned>(signal - 1) & 1U) != 0) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  throw std::runtime_error("the process does not handle signal " + std::to_string(signal));
 }
 
 ProgramResult run_program(const std::vector<std::string>& words, const std::string& directory) {

@@ -27,6 +27,8 @@ int start_program(std::vector<std::string> words, const std::string& log_prefix,
 int start_dsf(const std::vector<std::string>& arguments, const std::string& log_prefix,
               const std::string& directory = "");
 int wait_for(int process);  ///< its exit code
+/// Waits until a process has a handler for the signal; not longer than a minute.
+void wait_until_it_handles(int process, int signal);
 
 /// The words in front of a command line that let the permissions of files count for it: none for most users; for root,
 /// a program that takes away the right to pass over them.

@@ -28,6 +28,18 @@ bool has_in_environment(int process, const std::string& entry) {
   return (std::string(1, '\0') + all).find('\0' + entry + '\0') != std::string::npos;
 }
 
+// Of all its threads: mpirun of Open MPI 6 starts the ranks from a thread of its own.
+std::vector<int> children_of(const std::string& process) {
+  std::vector<int> all;
+  std::error_code ended;
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/" + process + "/task", ended)) {
+    std::istringstream children(slurp(thread.path() / "children"));
+    for (int child = 0; children >> child;) all.push_back(child);
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string why_no_ranks() {
@@ -83,8 +95,7 @@ int process_of_rank(int mpirun, int rank) {
   const std::string wanted = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank);
   constexpr int kTries = 600;
   for (int i = 0; i < kTries; ++i) {
-    std::istringstream children(slurp("/proc/" + parent + "/task/" + parent + "/children"));
-    for (int process = 0; children >> process;) {
+    for (const int process : children_of(parent)) {
       if (has_in_environment(process, wanted)) return process;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
