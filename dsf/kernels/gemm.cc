@@ -11,6 +11,7 @@
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/kernels/gemm_xsmm.h"
 #include "dsf/kernels/isa_cap.h"
+#include "dsf/kernels/panel_gemm.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/kernels/rows.h"
 #include "dsf/kernels/xsmm_kernels.h"
@@ -18,12 +19,16 @@
 namespace dsf {
 namespace {
 
-// A tile of C by sgemm. Its kernels are at their best with both matrices untransposed and the rows
+// A tile of C by our own panels if they are fast here and the tile is large enough to pay for packing,
+// otherwise by sgemm. Its kernels are at their best with both matrices untransposed and the rows
 // of B at a good distance. What is not so (or not f32) is copied piece by piece, where it meets
 // enough of the other matrix to pay for the copy.
 void multiply_tile(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into,
                    MatrixF c) {
   constexpr dim_t kCopyPays = 64;
+  if (panels::fast() && c.rows >= kCopyPays && c.cols >= kCopyPays) {
+    return panels::multiply(op_a, a, op_b, b, into, c);
+  }
   constexpr dim_t kCopyDepth = 256;  // the copies stay in the second-level cache
   thread_local Buffer<float> scratch_a;
   thread_local Buffer<float> scratch_b;

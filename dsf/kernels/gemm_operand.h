@@ -10,7 +10,7 @@
 namespace dsf {
 
 /// Whose kernels multiply operands of a precision on this machine if both are as they are: oneDNN's
-/// sgemm, libxsmm's, or our own on AMX.
+/// sgemm (with AVX2 alone our own panels take its large tiles), libxsmm's, or our own on AMX.
 enum class Multiplier { sgemm, xsmm, amx };
 Multiplier multiplier_of(Precision precision);
 /// The same if B is packed once for many products: our own on panels (panel_gemm.h) take sgemm's place.

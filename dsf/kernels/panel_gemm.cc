@@ -23,8 +23,12 @@ constexpr int kVectors = static_cast<int>(PackedRight::kCols) / kLanes;
 // The registers: kRows x (kPanels * kVectors) sums, a row of the panels, a number of A.
 constexpr int kMostRows = 6;
 
+/// How the numbers of A lie that a block reads: row by row, or packed column by column, one column's
+/// kRows numbers after the other.
+enum class RowsOf { matrix, packed };
+
 /// C [kRows, 16 kPanels] (+)= A [kRows, depth] times panels that are `apart` numbers apart.
-template <int kRows, int kPanels>
+template <int kRows, int kPanels, RowsOf kFrom>
 HWY_NOINLINE void multiply_block(const float* a, dim_t a_stride, const float* panel, dim_t apart,
                                  dim_t depth, Into into, float* c, dim_t c_stride) {
   const Tag d;
@@ -47,7 +51,7 @@ HWY_NOINLINE void multiply_block(const float* a, dim_t a_stride, const float* pa
     }
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
-      const auto x = hn::Set(d, a[i * a_stride + k]);
+      const auto x = hn::Set(d, kFrom == RowsOf::packed ? a[k * kRows + i] : a[i * a_stride + k]);
 #pragma GCC unroll 8
       for (int j = 0; j < kWide; ++j) sums[i][j] = hn::MulAdd(x, b[j], sums[i][j]);
     }
@@ -59,30 +63,30 @@ HWY_NOINLINE void multiply_block(const float* a, dim_t a_stride, const float* pa
   }
 }
 
-template <int kPanels>
-using Block = decltype(&multiply_block<1, kPanels>);
+using Block = decltype(&multiply_block<1, 1, RowsOf::matrix>);
 
 /// What depends on the number of rows: the function for one panel, and the one for several panels.
 struct BlockOf {
-  Block<1> one;
-  Block<1> several;
+  Block one;
+  Block several;
   dim_t panels;  // that `several` takes
 };
 
+template <RowsOf kFrom>
 HWY_INLINE BlockOf block_of(dim_t rows) {
   switch (rows) {
     case 1:
-      return {multiply_block<1, 1>, multiply_block<1, 4>, 4};
+      return {multiply_block<1, 1, kFrom>, multiply_block<1, 4, kFrom>, 4};
     case 2:
-      return {multiply_block<2, 1>, multiply_block<2, 3>, 3};
+      return {multiply_block<2, 1, kFrom>, multiply_block<2, 3, kFrom>, 3};
     case 3:
-      return {multiply_block<3, 1>, multiply_block<3, 2>, 2};
+      return {multiply_block<3, 1, kFrom>, multiply_block<3, 2, kFrom>, 2};
     case 4:
-      return {multiply_block<4, 1>, multiply_block<4, 1>, 1};
+      return {multiply_block<4, 1, kFrom>, multiply_block<4, 1, kFrom>, 1};
     case 5:
-      return {multiply_block<5, 1>, multiply_block<5, 1>, 1};
+      return {multiply_block<5, 1, kFrom>, multiply_block<5, 1, kFrom>, 1};
     default:
-      return {multiply_block<6, 1>, multiply_block<6, 1>, 1};
+      return {multiply_block<6, 1, kFrom>, multiply_block<6, 1, kFrom>, 1};
   }
 }
 
@@ -116,7 +120,8 @@ void multiply_last_columns(ConstMatrixF a, const float* panel, Into into, Matrix
     for (dim_t i = 0; i < height && into == Into::accumulate; ++i) {
       std::copy_n(c.row(row + i), c.cols, whole + i * PackedRight::kCols);
     }
-    block_of(height).one(a.row(row), a.stride, panel, 0, a.cols, into, whole, PackedRight::kCols);
+    block_of<RowsOf::matrix>(height).one(a.row(row), a.stride, panel, 0, a.cols, into, whole,
+                                         PackedRight::kCols);
     for (dim_t i = 0; i < height; ++i) {
       std::copy_n(whole + i * PackedRight::kCols, c.cols, c.row(row + i));
     }
@@ -127,11 +132,11 @@ void multiply_last_columns(ConstMatrixF a, const float* panel, Into into, Matrix
 void by_panels(ConstMatrixF a, const float* panel, dim_t apart, Into into, MatrixF c) {
   const RowBlocks blocks(c.rows);
   const dim_t whole = c.cols / PackedRight::kCols;
-  const dim_t at_once = c.rows <= 3 ? block_of(c.rows).panels : 1;
+  const dim_t at_once = c.rows <= 3 ? block_of<RowsOf::matrix>(c.rows).panels : 1;
   for (dim_t p = 0; p < whole;) {
     const bool several = p + at_once <= whole;
     blocks.for_each([&](dim_t row, dim_t height) {
-      const BlockOf block = block_of(height);
+      const BlockOf block = block_of<RowsOf::matrix>(height);
       const auto multiply = several && at_once > 1 ? block.several : block.one;
       multiply(a.row(row), a.stride, panel + p * apart, apart, a.cols, into,
                c.row(row) + p * PackedRight::kCols, c.stride);
@@ -149,7 +154,7 @@ void by_rows(ConstMatrixF a, const float* panel, dim_t apart, Into into, MatrixF
   for (dim_t first = 0; first < whole; first += kGroup) {
     const dim_t last = std::min(first + kGroup, whole);
     blocks.for_each([&](dim_t row, dim_t height) {
-      const auto multiply = block_of(height).one;
+      const auto multiply = block_of<RowsOf::matrix>(height).one;
       for (dim_t p = first; p < last; ++p) {
         multiply(a.row(row), a.stride, panel + p * apart, apart, a.cols, into,
                  c.row(row) + p * PackedRight::kCols, c.stride);
@@ -172,12 +177,120 @@ void multiply_panels(ConstMatrixF a, const float* panel, dim_t apart, Into into,
   }
 }
 
+// B's columns in whole panels.
+void pack_rows(ConstMatrixF b, float* panels) {
+  const Tag d;
+  for (dim_t k = 0; k < b.rows; ++k) {
+    const float* row = b.row(k);
+    float* to = panels + k * PackedRight::kCols;
+    for (dim_t col = 0; col < b.cols;
+         col += PackedRight::kCols, to += b.rows * PackedRight::kCols) {
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) {
+        hn::Store(hn::LoadU(d, row + col + j * kLanes), d, to + j * kLanes);
+      }
+    }
+  }
+}
+
+// The columns of A, which are the rows of A^T, in RowBlocks, each packed for RowsOf::packed. Whole vectors are
+// written: what lies beyond a block's height is overwritten by its next column.
+void pack_columns(ConstMatrixF a, float* packed) {
+  constexpr int kReach = 8;  // numbers that a copy writes
+  static_assert(kReach >= kMostRows);
+  const hn::CappedTag<float, kReach> d;
+  constexpr int kStep = static_cast<int>(hn::MaxLanes(hn::CappedTag<float, kReach>()));
+  constexpr dim_t kTogether =
+      8;  // rows of A that a pass over its columns takes: whole lines are read once
+  const RowBlocks blocks(a.cols);
+  for (dim_t first = 0; first < a.rows; first += kTogether) {
+    const dim_t last = std::min(first + kTogether, a.rows);
+    blocks.for_each([&](dim_t col, dim_t height) {
+      float* block = packed + col * a.rows;
+      const bool reach = col + kReach <= a.cols && last + kReach <= a.rows;
+      for (dim_t k = first; k < last; ++k) {
+        const float* row = a.row(k) + col;
+        if (reach) {
+          for (int i = 0; i < kReach; i += kStep) {
+            hn::StoreU(hn::LoadU(d, row + i), d, block + k * height + i);
+          }
+        } else {
+          std::copy_n(row, height, block + k * height);
+        }
+      }
+    });
+  }
+}
+
+// C (+)= A B with both packed: a panel stays in the first-level cache, the blocks of A in the second.
+void multiply_packed(const float* a, const float* panel, dim_t depth, Into into, MatrixF c) {
+  const RowBlocks blocks(c.rows);
+  for (dim_t col = 0; col < c.cols;
+       col += PackedRight::kCols, panel += depth * PackedRight::kCols) {
+    const dim_t width = std::min(PackedRight::kCols, c.cols - col);
+    blocks.for_each([&](dim_t row, dim_t height) {
+      const Block multiply = block_of<RowsOf::packed>(height).one;
+      if (width == PackedRight::kCols) {
+        return multiply(a + row * depth, 0, panel, 0, depth, into, c.row(row) + col, c.stride);
+      }
+      HWY_ALIGN float whole[kMostRows * PackedRight::kCols];
+      multiply(a + row * depth, 0, panel, 0, depth, Into::overwrite, whole, PackedRight::kCols);
+      for (dim_t i = 0; i < height; ++i) {
+        const float* sums = whole + i * PackedRight::kCols;
+        float* to = c.row(row + i) + col;
+        for (dim_t j = 0; j < width; ++j) {
+          to[j] = into == Into::accumulate ? to[j] + sums[j] : sums[j];
+        }
+      }
+    });
+  }
+}
+
+// Two vectors a panel: the block of six rows fills the registers.
+bool fills_registers() { return kVectors == 2; }
+
 }  // namespace dsf::panels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace dsf::panels {
 HWY_EXPORT(multiply_panels);
+HWY_EXPORT(pack_rows);
+HWY_EXPORT(pack_columns);
+HWY_EXPORT(multiply_packed);
+HWY_EXPORT(fills_registers);
+
+bool fast() { return HWY_DYNAMIC_DISPATCH(fills_registers)(); }
+
+void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c) {
+  constexpr dim_t kMostDeep = 256;  // a panel of it stays in the first-level cache
+  constexpr dim_t kMostWide = 256;  // the panels of it, and the blocks of A, in the second
+  thread_local Buffer<float> wide;
+  thread_local Buffer<float> blocks;
+  thread_local PackedRight right;
+  const dim_t k = op_cols(op_a, a);
+  for (dim_t begin = 0; begin < k; begin += kMostDeep) {
+    const dim_t deep = std::min(kMostDeep, k - begin);
+    const OperandView left = op_block(op_a, a, 0, c.rows, begin, deep);
+    if (op_a == Op::transpose) {
+      blocks.ensure(c.rows * deep);
+      const Factor columns = present(Op::none, left, left.precision == Precision::bf16, wide);
+      HWY_DYNAMIC_DISPATCH(pack_columns)(columns.view, blocks.data());
+    }
+    for (dim_t col = 0; col < c.cols; col += kMostWide) {
+      const MatrixF part = c.middle_cols(col, std::min(kMostWide, c.cols - col));
+      right.reshape(deep, part.cols);
+      right.pack(op_b, op_block(op_b, b, begin, deep, col, part.cols), 0);
+      if (op_a == Op::transpose) {
+        HWY_DYNAMIC_DISPATCH(multiply_packed)
+        (blocks.data(), right.panels_.data(), deep, into, part);
+      } else {
+        right.multiply(left, 0, into, part);
+      }
+    }
+    into = Into::accumulate;
+  }
+}
 
 void PackedRight::reshape(dim_t k, dim_t n) {
   k_ = k;
@@ -186,7 +299,13 @@ void PackedRight::reshape(dim_t k, dim_t n) {
 
 void PackedRight::pack(Op op, const OperandView& part, dim_t col) {
   const dim_t cols = op_cols(op, part);
-  for (dim_t begin = 0; begin < cols; begin += kCols) {
+  dim_t packed = 0;
+  if (op == Op::none && part.precision == Precision::f32) {
+    packed = cols / kCols * kCols;
+    const ConstMatrixF whole(static_cast<const float*>(part.at(0, 0)), k_, packed, part.stride);
+    HWY_DYNAMIC_DISPATCH(pack_rows)(whole, panels_.data() + col * k_);
+  }
+  for (dim_t begin = packed; begin < cols; begin += kCols) {
     const dim_t width = std::min(kCols, cols - begin);
     float* panel = panels_.data() + (col + begin) * k_;
     if (width < kCols) std::fill_n(panel, k_ * kCols, 0.0F);

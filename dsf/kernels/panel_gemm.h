@@ -1,7 +1,8 @@
 #pragma once
 
-// Matrix products with a packed B in f32, by Highway's vectors of any width: what multiplies by weights
-// on CPUs for which libxsmm has no kernels. Every function here runs on the calling thread alone.
+// Matrix products in f32 by Highway's vectors of any width: what multiplies by weights, packed once, on
+// CPUs for which libxsmm has no kernels, and with AVX2 alone large tiles of any product. Every function
+// here runs on the calling thread alone.
 //
 //   C [m, n]  =  A B   or   C += A B,   row-major
 //
@@ -34,8 +35,17 @@ class PackedRight {
   void multiply(const OperandView& a, dim_t col, Into into, MatrixF c) const;
 
  private:
+  friend void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into,
+                       MatrixF c);
+
   Buffer<float> panels_;
   dim_t k_ = 0;
 };
+
+/// C (+)= op(A) op(B), both packed piece by piece: large tiles pay for that.
+void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c);
+/// Whether a block fills this machine's registers, as it does with AVX2. Then `multiply` is as fast as
+/// sgemm at its best, and sgemm is at half of that if its operands lie badly.
+bool fast();
 
 }  // namespace dsf::panels

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -19,6 +20,14 @@ PackedRight packed(Op op, const OperandView& b, dim_t k, dim_t n) {
   right.reshape(k, n);
   right.pack(op, b, 0);
   return right;
+}
+
+RandomMatrix transposed(ConstMatrixF m) {
+  RandomMatrix turned(m.cols, m.rows, 1);
+  for (dim_t i = 0; i < m.rows; ++i) {
+    for (dim_t j = 0; j < m.cols; ++j) turned.view()(j, i) = m(i, j);
+  }
+  return turned;
 }
 
 // Any order of summing k products in f32 errs by at most (k + 1) eps sum |a b|, to first order; the start
@@ -54,6 +63,29 @@ TEST(PanelGemm, EqualsTheExactProductForEveryBlock) {
           const RandomMatrix start(m, n, 3, 1.0, 2);
           RandomMatrix c(m, n, 3, 1.0, 2);
           right.multiply(a.view(), 0, into, c.view());
+          expect_product(a.view(), b.view(), start.view(), into, c.view());
+          EXPECT_TRUE(c.margin_untouched());
+        }
+      }
+    }
+  }
+}
+
+// Both operands as they are, either way round, with columns and depths in more than one piece.
+TEST(PanelGemm, MultipliesOperandsThatAreNotPacked) {
+  for (const auto& [m, n, k] :
+       {std::array<dim_t, 3>{1, 3, 2}, {7, 16, 9}, {70, 300, 520}, {65, 40, 257}}) {
+    for (const Op op_a : {Op::none, Op::transpose}) {
+      for (const Op op_b : {Op::none, Op::transpose}) {
+        for (const Into into : {Into::overwrite, Into::accumulate}) {
+          const RandomMatrix a(m, k, 1);
+          const RandomMatrix b(k, n, 2);
+          const RandomMatrix turned_a = transposed(a.view());
+          const RandomMatrix turned_b = transposed(b.view());
+          const RandomMatrix start(m, n, 3, 1.0, 2);
+          RandomMatrix c(m, n, 3, 1.0, 2);
+          multiply(op_a, op_a == Op::none ? a.view() : turned_a.view(), op_b,
+                   op_b == Op::none ? b.view() : turned_b.view(), into, c.view());
           expect_product(a.view(), b.view(), start.view(), into, c.view());
           EXPECT_TRUE(c.margin_untouched());
         }
