@@ -86,7 +86,7 @@ for name; do
   done
   warnings=$(grep -c 'warning:' "$log" || true)
   tests=$(sed -n 's/^.*tests passed, .* out of \([0-9]*\)$/\1/p' "$log" | tail -1)
-  python_tests=$(sed -n 's/^.*[= ]\([0-9][0-9]* passed\).* in .*$/\1/p' "$log" | tail -1)
+  python_tests=$(sed -n 's/^\(.*[= ]\)\{0,1\}\([0-9][0-9]* passed\).* in .*$/\2/p' "$log" | tail -1)
   row="| $name | $(versions "$root") | $(IFS=,; echo "${times[*]:-}") | ${tests:-no} tests${python_tests:+, pytest: $python_tests} | $warnings warnings | $result |"
   echo "$row" | tee -a "$out/table.md"
   [[ -n ${DSF_KEEP_ROOTS:-} ]] || rm -rf --one-file-system "$root"
