@@ -33,8 +33,8 @@ std::string read_gzip(const fs::path& file) {
   std::string bytes;
   std::vector<char> chunk(std::size_t{1} << 20U);
   int count = 0;
-  int status =
-      Z_OK;  // of a stream that ends too early: Z_BUF_ERROR, which zlib 1.3.2's next read forgets
+  // Of a stream that ends too early: Z_BUF_ERROR, which the next read forgets from zlib 1.3.2 on.
+  int status = Z_OK;
   while (status == Z_OK &&
          (count = gzread(in.get(), chunk.data(), static_cast<unsigned>(chunk.size()))) > 0) {
     bytes.append(chunk.data(), static_cast<std::size_t>(count));

@@ -200,8 +200,8 @@ void pack_columns(ConstMatrixF a, float* packed) {
   static_assert(kReach >= kMostRows);
   const hn::CappedTag<float, kReach> d;
   constexpr int kStep = static_cast<int>(hn::MaxLanes(hn::CappedTag<float, kReach>()));
-  constexpr dim_t kTogether =
-      8;  // rows of A that a pass over its columns takes: whole lines are read once
+  // Rows of A that a pass over its columns takes: whole lines are read once.
+  constexpr dim_t kTogether = 8;
   const RowBlocks blocks(a.cols);
   for (dim_t first = 0; first < a.rows; first += kTogether) {
     const dim_t last = std::min(first + kTogether, a.rows);

@@ -21,7 +21,7 @@ constexpr dim_t slice_rows(dim_t batch, dim_t weights) {
   constexpr dim_t kSmall = dim_t{1} << 16U;
   constexpr dim_t kMostRows = 32;
   const dim_t worth_cutting = weights <= kSmall ? 8 : 32;
-  if (batch < worth_cutting) return batch;
+  if (batch < worth_cutting) return std::max<dim_t>(batch, 1);
   return ceil_div(batch, round_up(ceil_div(batch, kMostRows), dim_t{2}));
 }
 

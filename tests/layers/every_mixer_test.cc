@@ -114,6 +114,8 @@ TEST_P(EveryMixerTest, IsCausalAndKeepsSequencesApart) {
   }
 }
 
+static_assert(slice_rows(0, 1) == 1, "a batch without sequences has no slices, of some size");
+
 TEST_P(EveryMixerTest, GivesTheSameBitsWithAnyNumberOfThreads) {
   // Large enough for products over all rows, walks through time and row-wise kernels to have
   // several tasks.
