@@ -55,6 +55,7 @@ set(DSF_PUBLIC_HEADERS
 set(DSF_SUPPORTING_HEADERS
   dsf/base/bf16.h
   dsf/base/choice.h
+  dsf/base/large_pages.h
   dsf/base/named_buffer.h
   dsf/base/shared_array.h
   dsf/base/timer.h

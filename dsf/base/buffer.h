@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "dsf/base/dim.h"
+#include "dsf/base/large_pages.h"
 #include "dsf/base/view.h"
 
 namespace dsf {
 
-/// Owns an array of trivial elements, aligned to a cache line. Contents are zero after
-/// construction. Move-only: there is one owner, everybody else holds a span or a view.
+/// Owns an array of trivial elements, aligned to a cache line, and from two large pages on to a
+/// large page. Contents are zero after construction. Move-only: there is one owner, everybody else
+/// holds a span or a view.
 template <typename T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -59,9 +61,11 @@ class Buffer {
   void reserve(dim_t size) {
     if (size <= capacity_) return;
     const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(T);
-    void* fresh =
-        std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    const bool large = bytes >= 2 * kLargePage;
+    const std::size_t alignment = large ? kLargePage : kAlignment;
+    void* fresh = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     if (fresh == nullptr) throw std::bad_alloc();
+    if (large) advise_large_pages(fresh, bytes);
     std::free(data_);
     data_ = static_cast<T*>(fresh);
     capacity_ = size;

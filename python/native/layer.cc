@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dsf/base/error.h"
+#include "dsf/base/large_pages.h"
 #include "dsf/kernels/elementwise.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/kernels/rows.h"
@@ -73,6 +74,9 @@ class Call {
     }
     if (layer_.tape != nullptr) {
       const CellTape kept = tape(memory_.work.gates);
+      // PyTorch may take this memory anew for each call, so that each touches all of its pages first.
+      const float* const end = kept.states.row(kept.states.rows);
+      advise_large_pages(layer_.tape, static_cast<std::size_t>(end - layer_.tape) * sizeof(float));
       walk({0, layout_.steps()}, layout_, kept, state);
       // Two equal calls leave equal tapes, which torch.library.opcheck asks of an operator.
       if (shape_.reads_gates) {

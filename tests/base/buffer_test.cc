@@ -28,6 +28,11 @@ TEST(Buffer, IsAlignedToACacheLine) {
   }
 }
 
+TEST(Buffer, LargeOnesBeginAtALargePage) {
+  const Buffer<float> buffer(2 * kLargePage / sizeof(float));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % kLargePage, 0U);
+}
+
 TEST(Buffer, ResizeForgetsAndZeroes) {
   Buffer<float> buffer(8);
   std::fill_n(buffer.data(), 8, 3.0F);
