@@ -113,19 +113,18 @@ class RowBlocks {
   dim_t taller_;  // so many blocks have a row more
 };
 
-// The last columns of C, fewer than a panel has: by way of a block of whole width.
-void multiply_last_columns(ConstMatrixF a, const float* panel, Into into, MatrixF c) {
-  RowBlocks(c.rows).for_each([&](dim_t row, dim_t height) {
-    HWY_ALIGN float whole[kMostRows * PackedRight::kCols] = {};
-    for (dim_t i = 0; i < height && into == Into::accumulate; ++i) {
-      std::copy_n(c.row(row + i), c.cols, whole + i * PackedRight::kCols);
-    }
-    block_of<RowsOf::matrix>(height).one(a.row(row), a.stride, panel, 0, a.cols, into, whole,
-                                         PackedRight::kCols);
-    for (dim_t i = 0; i < height; ++i) {
-      std::copy_n(whole + i * PackedRight::kCols, c.cols, c.row(row + i));
-    }
-  });
+// A block of rows of C's last columns, fewer than a panel has: by way of a block of whole width.
+template <RowsOf kFrom>
+void multiply_narrow_block(const float* a, dim_t a_stride, const float* panel, dim_t depth,
+                           Into into, MatrixF c) {
+  HWY_ALIGN float whole[kMostRows * PackedRight::kCols] = {};
+  for (dim_t i = 0; i < c.rows && into == Into::accumulate; ++i) {
+    std::copy_n(c.row(i), c.cols, whole + i * PackedRight::kCols);
+  }
+  block_of<kFrom>(c.rows).one(a, a_stride, panel, 0, depth, into, whole, PackedRight::kCols);
+  for (dim_t i = 0; i < c.rows; ++i) {
+    std::copy_n(whole + i * PackedRight::kCols, c.cols, c.row(i));
+  }
 }
 
 // One panel with all rows after the other: B is read once. For few rows, which stay in the cache.
@@ -172,9 +171,12 @@ void multiply_panels(ConstMatrixF a, const float* panel, dim_t apart, Into into,
   }
   const dim_t whole = c.cols / PackedRight::kCols;
   const dim_t done = whole * PackedRight::kCols;
-  if (done < c.cols) {
-    multiply_last_columns(a, panel + whole * apart, into, c.middle_cols(done, c.cols - done));
-  }
+  if (done == c.cols) return;
+  const MatrixF last = c.middle_cols(done, c.cols - done);
+  RowBlocks(c.rows).for_each([&](dim_t row, dim_t height) {
+    multiply_narrow_block<RowsOf::matrix>(a.row(row), a.stride, panel + whole * apart, a.cols, into,
+                                          last.middle_rows(row, height));
+  });
 }
 
 // B's columns in whole panels.
@@ -229,18 +231,13 @@ void multiply_packed(const float* a, const float* panel, dim_t depth, Into into,
        col += PackedRight::kCols, panel += depth * PackedRight::kCols) {
     const dim_t width = std::min(PackedRight::kCols, c.cols - col);
     blocks.for_each([&](dim_t row, dim_t height) {
-      const Block multiply = block_of<RowsOf::packed>(height).one;
+      const float* rows = a + row * depth;
       if (width == PackedRight::kCols) {
-        return multiply(a + row * depth, 0, panel, 0, depth, into, c.row(row) + col, c.stride);
-      }
-      HWY_ALIGN float whole[kMostRows * PackedRight::kCols];
-      multiply(a + row * depth, 0, panel, 0, depth, Into::overwrite, whole, PackedRight::kCols);
-      for (dim_t i = 0; i < height; ++i) {
-        const float* sums = whole + i * PackedRight::kCols;
-        float* to = c.row(row + i) + col;
-        for (dim_t j = 0; j < width; ++j) {
-          to[j] = into == Into::accumulate ? to[j] + sums[j] : sums[j];
-        }
+        block_of<RowsOf::packed>(height).one(rows, 0, panel, 0, depth, into, c.row(row) + col,
+                                             c.stride);
+      } else {
+        multiply_narrow_block<RowsOf::packed>(rows, 0, panel, depth, into,
+                                              c.middle_rows(row, height).middle_cols(col, width));
       }
     });
   }
