@@ -70,23 +70,41 @@ struct BlockOf {
   Block one;
   Block several;
   dim_t panels;  // that `several` takes
+
+  /// `count` panels that are `apart` numbers apart, C's columns being 16 count.
+  HWY_INLINE void multiply(const float* a, dim_t a_stride, const float* panel, dim_t apart,
+                           dim_t count, dim_t depth, Into into, float* c, dim_t c_stride) const {
+    for (dim_t p = 0; p < count;) {
+      const bool together = p + panels <= count;
+      (together ? several : one)(a, a_stride, panel + p * apart, apart, depth, into,
+                                 c + p * PackedRight::kCols, c_stride);
+      p += together ? panels : 1;
+    }
+  }
 };
 
+template <int kRows, int kPanels, RowsOf kFrom>
+constexpr BlockOf kBlockOf = {multiply_block<kRows, 1, kFrom>,
+                              multiply_block<kRows, kPanels, kFrom>, kPanels};
+
+// As many panels at once as the registers hold sums of: 16 of AVX2, 32 of AVX-512. A unit begins two
+// vectors of products per cycle and takes four cycles for each, so at least eight sums are needed.
 template <RowsOf kFrom>
 HWY_INLINE BlockOf block_of(dim_t rows) {
+  constexpr bool kNarrow = kVectors > 1;
   switch (rows) {
     case 1:
-      return {multiply_block<1, 1, kFrom>, multiply_block<1, 4, kFrom>, 4};
+      return kBlockOf < 1, kNarrow ? 4 : 8, kFrom > ;
     case 2:
-      return {multiply_block<2, 1, kFrom>, multiply_block<2, 3, kFrom>, 3};
+      return kBlockOf < 2, kNarrow ? 3 : 8, kFrom > ;
     case 3:
-      return {multiply_block<3, 1, kFrom>, multiply_block<3, 2, kFrom>, 2};
+      return kBlockOf < 3, kNarrow ? 2 : 4, kFrom > ;
     case 4:
-      return {multiply_block<4, 1, kFrom>, multiply_block<4, 1, kFrom>, 1};
+      return kBlockOf < 4, kNarrow ? 1 : 4, kFrom > ;
     case 5:
-      return {multiply_block<5, 1, kFrom>, multiply_block<5, 1, kFrom>, 1};
+      return kBlockOf < 5, kNarrow ? 1 : 4, kFrom > ;
     default:
-      return {multiply_block<6, 1, kFrom>, multiply_block<6, 1, kFrom>, 1};
+      return kBlockOf < 6, kNarrow ? 1 : 4, kFrom > ;
   }
 }
 
@@ -97,6 +115,8 @@ class RowBlocks {
       : blocks_(ceil_div(rows, dim_t{kMostRows})),
         height_(rows / blocks_),
         taller_(rows % blocks_) {}
+  /// Of the lowest block.
+  dim_t height() const { return height_; }
   template <typename Body>
   HWY_INLINE void for_each(const Body& body) const {
     dim_t row = 0;
@@ -127,53 +147,31 @@ void multiply_narrow_block(const float* a, dim_t a_stride, const float* panel, d
   }
 }
 
-// One panel with all rows after the other: B is read once. For few rows, which stay in the cache.
-void by_panels(ConstMatrixF a, const float* panel, dim_t apart, Into into, MatrixF c) {
-  const RowBlocks blocks(c.rows);
-  const dim_t whole = c.cols / PackedRight::kCols;
-  const dim_t at_once = c.rows <= 3 ? block_of<RowsOf::matrix>(c.rows).panels : 1;
-  for (dim_t p = 0; p < whole;) {
-    const bool several = p + at_once <= whole;
-    blocks.for_each([&](dim_t row, dim_t height) {
-      const BlockOf block = block_of<RowsOf::matrix>(height);
-      const auto multiply = several && at_once > 1 ? block.several : block.one;
-      multiply(a.row(row), a.stride, panel + p * apart, apart, a.cols, into,
-               c.row(row) + p * PackedRight::kCols, c.stride);
-    });
-    p += several ? at_once : 1;
-  }
+// As many panels as a block takes at once. All rows meet them before the next ones: B is read once. For few
+// rows, which stay in the cache.
+dim_t panels_at_once(const RowBlocks& blocks) {
+  return block_of<RowsOf::matrix>(blocks.height()).panels;
 }
 
-// One block of rows with a group of panels after the other: A is read once for each group, which stays in
-// the second-level cache. For many rows.
-void by_rows(ConstMatrixF a, const float* panel, dim_t apart, Into into, MatrixF c) {
-  constexpr dim_t kGroup = 8;
-  const RowBlocks blocks(c.rows);
-  const dim_t whole = c.cols / PackedRight::kCols;
-  for (dim_t first = 0; first < whole; first += kGroup) {
-    const dim_t last = std::min(first + kGroup, whole);
-    blocks.for_each([&](dim_t row, dim_t height) {
-      const auto multiply = block_of<RowsOf::matrix>(height).one;
-      for (dim_t p = first; p < last; ++p) {
-        multiply(a.row(row), a.stride, panel + p * apart, apart, a.cols, into,
-                 c.row(row) + p * PackedRight::kCols, c.stride);
-      }
-    });
-  }
-}
+// For many rows: a group of panels, which stays in the second-level cache while A is read once.
+constexpr dim_t kGroup = 8;
 
 // C (+)= A B, `panel` the first of B's, `apart` numbers from one to the next.
 void multiply_panels(ConstMatrixF a, const float* panel, dim_t apart, Into into, MatrixF c) {
-  if (c.rows <= PackedRight::kFewRows) {
-    by_panels(a, panel, apart, into, c);
-  } else {
-    by_rows(a, panel, apart, into, c);
-  }
+  const RowBlocks blocks(c.rows);
   const dim_t whole = c.cols / PackedRight::kCols;
+  const dim_t group = c.rows <= PackedRight::kFewRows ? panels_at_once(blocks) : kGroup;
+  for (dim_t p = 0; p < whole; p += group) {
+    blocks.for_each([&](dim_t row, dim_t height) {
+      block_of<RowsOf::matrix>(height).multiply(a.row(row), a.stride, panel + p * apart, apart,
+                                                std::min(group, whole - p), a.cols, into,
+                                                c.row(row) + p * PackedRight::kCols, c.stride);
+    });
+  }
   const dim_t done = whole * PackedRight::kCols;
   if (done == c.cols) return;
   const MatrixF last = c.middle_cols(done, c.cols - done);
-  RowBlocks(c.rows).for_each([&](dim_t row, dim_t height) {
+  blocks.for_each([&](dim_t row, dim_t height) {
     multiply_narrow_block<RowsOf::matrix>(a.row(row), a.stride, panel + whole * apart, a.cols, into,
                                           last.middle_rows(row, height));
   });
@@ -224,23 +222,27 @@ void pack_columns(ConstMatrixF a, float* packed) {
   }
 }
 
-// C (+)= A B with both packed: a panel stays in the first-level cache, the blocks of A in the second.
+// C (+)= A B with both packed: the panels that a block takes at once stay in the first-level cache, or next
+// to it, the blocks of A in the second.
 void multiply_packed(const float* a, const float* panel, dim_t depth, Into into, MatrixF c) {
   const RowBlocks blocks(c.rows);
-  for (dim_t col = 0; col < c.cols;
-       col += PackedRight::kCols, panel += depth * PackedRight::kCols) {
-    const dim_t width = std::min(PackedRight::kCols, c.cols - col);
+  const dim_t apart = depth * PackedRight::kCols;
+  const dim_t whole = c.cols / PackedRight::kCols;
+  const dim_t group = panels_at_once(blocks);
+  for (dim_t p = 0; p < whole; p += group) {
     blocks.for_each([&](dim_t row, dim_t height) {
-      const float* rows = a + row * depth;
-      if (width == PackedRight::kCols) {
-        block_of<RowsOf::packed>(height).one(rows, 0, panel, 0, depth, into, c.row(row) + col,
-                                             c.stride);
-      } else {
-        multiply_narrow_block<RowsOf::packed>(rows, 0, panel, depth, into,
-                                              c.middle_rows(row, height).middle_cols(col, width));
-      }
+      block_of<RowsOf::packed>(height).multiply(a + row * depth, 0, panel + p * apart, apart,
+                                                std::min(group, whole - p), depth, into,
+                                                c.row(row) + p * PackedRight::kCols, c.stride);
     });
   }
+  const dim_t done = whole * PackedRight::kCols;
+  if (done == c.cols) return;
+  blocks.for_each([&](dim_t row, dim_t height) {
+    multiply_narrow_block<RowsOf::packed>(
+        a + row * depth, 0, panel + whole * apart, depth, into,
+        c.middle_rows(row, height).middle_cols(done, c.cols - done));
+  });
 }
 
 // Two vectors a panel: the block of six rows fills the registers.
