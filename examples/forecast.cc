@@ -67,7 +67,7 @@ struct Forecaster {
       table, "gru.", "gru", "after", /*input=*/1, kHidden, dsf::FeedbackConfig{}, /*seed=*/1);
   dsf::Linear out{table, "out.", kHidden, 1, dsf::Init::normal(0.1F)};
 
-  dsf::Buffer<float> weights{table.flat_size()};
+  dsf::ParameterValues weights{table};
   dsf::Buffer<float> gradients{table.flat_size()};
   std::unique_ptr<dsf::MixerTape> tape = gru->make_tape();
   dsf::LinearScratch scratch;
@@ -77,13 +77,11 @@ struct Forecaster {
   dsf::Matrix dh{kSteps * kBatch, kHidden};
   dsf::Matrix dx{kSteps * kBatch, 1};  // of the series: nobody wants it here
 
-  Forecaster() { dsf::draw_initial_weights(table, /*seed=*/1, weights.span()); }
+  Forecaster() { dsf::draw_initial_weights(table, /*seed=*/1, weights.mutable_span()); }
 
   void forward(dsf::ConstMatrixF x) {
-    gru->prepare({weights.data()}, dsf::Precision::f32);
-    out.prepare({weights.data()}, dsf::Precision::f32);
-    gru->forward(layout, x, /*state=*/{}, *tape, h);
-    out.forward(h, scratch, y);
+    gru->forward(weights, layout, x, /*state=*/{}, *tape, h);
+    out.forward(weights, h, scratch, y);
   }
 
   void backward(dsf::ConstMatrixF x, dsf::ConstMatrixF dy) {
@@ -109,7 +107,7 @@ int main() {
     const double loss = log_cosh_loss(model.y, windows.next, dy);
     model.backward(windows.x, dy);
     dsf::adam_update({}, /*learning_rate=*/0.005, /*gradient_scale=*/1.0, model.gradients.span(),
-                     adam, model.weights.span());
+                     adam, model.weights.mutable_span());
     if (step % 100 == 0) std::cout << "step " << step << "  loss " << loss << "\n";
   }
 

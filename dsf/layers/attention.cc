@@ -104,13 +104,11 @@ std::unique_ptr<MixerTape> Attention::make_tape() const {
   return std::make_unique<AttentionTape>();
 }
 
-void Attention::prepare(Weights weights, Precision precision) { qkv_.prepare(weights, precision); }
-
-void Attention::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF /*state*/,
-                        MixerTape& tape, MatrixF y) const {
+void Attention::forward(Weights weights, const PackedLayout& layout, ConstMatrixF x,
+                        MatrixF /*state*/, MixerTape& tape, MatrixF y) {
   auto& mine = static_cast<AttentionTape&>(tape);
   const MatrixF qkv = mine.qkv.reshape(x.rows, 3 * width_);
-  qkv_.forward(x, mine.linear, qkv);
+  qkv_.forward(weights, x, mine.linear, qkv);
 
   const MatrixF lse = mine.lse.reshape(x.rows, heads_);
   parallel_for(layout.batch() * heads_, [&](dim_t task) {

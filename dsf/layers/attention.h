@@ -41,10 +41,9 @@ class Attention final : public Mixer {
   dim_t state_width() const override { return 0; }
   std::unique_ptr<MixerTape> make_tape() const override;
 
-  void prepare(Weights weights, Precision precision) override;
   /// `state` is ignored: there is none to carry.
-  void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
-               MatrixF y) const override;
+  void forward(Weights weights, const PackedLayout& layout, ConstMatrixF x, MatrixF state,
+               MixerTape& tape, MatrixF y) override;
   void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy, MatrixF dx,
                 Gradients gradients) override;
 

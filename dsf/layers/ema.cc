@@ -80,8 +80,7 @@ float Ema::beta_at(dim_t channel, dim_t n) const {
 }
 
 // q = 1 - alpha delta,   k = alpha beta eta / sqrt(N)
-void Ema::prepare(Weights weights, Precision precision) {
-  in_.prepare(weights, precision);
+void Ema::compute_coefficients(Weights weights) {
   weights_ = weights;
   const MatrixF alpha = alpha_.reshape(channels_, dims_);
   const MatrixF delta = delta_.reshape(channels_, dims_);
@@ -96,10 +95,11 @@ void Ema::prepare(Weights weights, Precision precision) {
   });
 }
 
-void Ema::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
-                  MatrixF y) const {
+void Ema::forward(Weights weights, const PackedLayout& layout, ConstMatrixF x, MatrixF state,
+                  MixerTape& tape, MatrixF y) {
+  computed_.renew(weights, [&] { compute_coefficients(weights); });
   auto& mine = static_cast<Tape&>(tape);
-  in_.forward(x, mine.linear, mine.vr.reshape(x.rows, 2 * channels_));
+  in_.forward(weights, x, mine.linear, mine.vr.reshape(x.rows, 2 * channels_));
   copy(state, mine.initial_state.reshape(state.rows, state.cols));
   const MatrixF m = mine.m.reshape(x.rows, channels_);
   ema_forward(layout, coefficients(), mine.v(), state, m);

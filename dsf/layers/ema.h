@@ -54,15 +54,15 @@ class Ema final : public Mixer {
   dim_t state_width() const override { return channels_ * dims_; }
   std::unique_ptr<MixerTape> make_tape() const override;
 
-  void prepare(Weights weights, Precision precision) override;
-  void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
-               MatrixF y) const override;
+  void forward(Weights weights, const PackedLayout& layout, ConstMatrixF x, MatrixF state,
+               MixerTape& tape, MatrixF y) override;
   void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy, MatrixF dx,
                 Gradients gradients) override;
 
  private:
   struct Tape;
 
+  void compute_coefficients(Weights weights);
   EmaCoefficients coefficients() const;
   float beta_at(dim_t channel, dim_t n) const;
   void add_parameter_gradients(const Tape& tape, Gradients gradients) const;
@@ -76,7 +76,7 @@ class Ema final : public Mixer {
   ParameterId eta_id_;
   ParameterId omega_id_;
 
-  // Set by prepare.
+  PackedVersion computed_;  // the version that the members below belong to
   Weights weights_;
   Matrix alpha_;  // [E, N]: the sigmoids
   Matrix delta_;  // [E, N]

@@ -6,11 +6,13 @@ LayerNorm::LayerNorm(ParameterTable& table, const std::string& prefix, dim_t wid
     : gamma_(table.add_vector(prefix + "weight", width, Init::ones())),
       beta_(table.add_vector(prefix + "bias", width, Init::zeros())) {}
 
-void LayerNorm::prepare(Weights weights) {
+void LayerNorm::forward(Weights weights, ConstMatrixF x, LayerNormStatistics statistics,
+                        MatrixF y) {
   values_ = {weights.vector(gamma_), weights.vector(beta_)};
+  repeat_forward(x, statistics, y);
 }
 
-void LayerNorm::forward(ConstMatrixF x, LayerNormStatistics statistics, MatrixF y) const {
+void LayerNorm::repeat_forward(ConstMatrixF x, LayerNormStatistics statistics, MatrixF y) const {
   layer_norm_forward(x, values_, statistics, y);
 }
 

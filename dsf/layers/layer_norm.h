@@ -35,10 +35,10 @@ class LayerNorm {
 
   dim_t width() const { return gamma_.cols; }
 
-  void prepare(Weights weights);
-
   /// x [n, D]; y [n, D] and the n statistics overwritten.
-  void forward(ConstMatrixF x, LayerNormStatistics statistics, MatrixF y) const;
+  void forward(Weights weights, ConstMatrixF x, LayerNormStatistics statistics, MatrixF y);
+  /// The same with the weights of the last forward, for a backward pass that computes y again.
+  void repeat_forward(ConstMatrixF x, LayerNormStatistics statistics, MatrixF y) const;
 
   /// dy, x [n, D] and the statistics of x; dx [n, D] overwritten, may be dy itself; gradients
   /// accumulated. `work`: the kernel's partial sums, kept from step to step.
@@ -48,7 +48,7 @@ class LayerNorm {
  private:
   ParameterId gamma_;
   ParameterId beta_;
-  LayerNormWeights values_;
+  LayerNormWeights values_;  // of the last forward
 };
 
 }  // namespace dsf

@@ -9,19 +9,17 @@ Linear::Linear(ParameterTable& table, const std::string& prefix, dim_t in, dim_t
     : weight_(table.add_matrix(prefix + "weight", out, in, weight_init)),
       bias_(table.add_vector(prefix + "bias", out, Init::zeros())) {}
 
-void Linear::prepare(Weights weights, Precision precision) {
-  precision_ = precision;
-  forward_weights_.pack(weights(weight_), Op::transpose, precision);
-  backward_weights_.pack(weights(weight_), Op::none, precision);
-  bias_values_ = weights.vector(bias_);
+void Linear::forward(Weights weights, ConstMatrixF x, LinearScratch& scratch, MatrixF y) {
+  multiply(weights, x, scratch, y);
+  add_bias(bias(weights), y);
 }
 
-void Linear::forward(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const {
-  multiply(x, scratch, y);
-  add_bias(bias_values_, y);
-}
-
-void Linear::multiply(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const {
+void Linear::multiply(Weights weights, ConstMatrixF x, LinearScratch& scratch, MatrixF y) {
+  packed_.renew(weights, [&] {
+    precision_ = weights.precision();
+    forward_weights_.pack(weights(weight_), Op::transpose, precision_);
+    backward_weights_.pack(weights(weight_), Op::none, precision_);
+  });
   gemm(scratch.x(x, precision_), forward_weights_, Into::overwrite, y);
 }
 

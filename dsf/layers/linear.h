@@ -17,7 +17,8 @@ struct LinearScratch {
   Buffer<float> partial_sums;
 };
 
-/// A linear map with bias. Holds no values: prepare() takes and packs them.
+/// A linear map with bias. Holds no values, except packed: forward and multiply pack those that they
+/// are handed if they have changed, and backward uses what they packed.
 class Linear {
  public:
   /// Adds `<prefix>weight` and `<prefix>bias` to the table. The bias starts at zero.
@@ -26,30 +27,27 @@ class Linear {
   dim_t in() const { return weight_.cols; }
   dim_t out() const { return weight_.rows; }
 
-  void prepare(Weights weights, Precision precision);
-  Precision precision() const { return precision_; }
-
   /// x [n, in], y [n, out] overwritten.
-  void forward(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const;
+  void forward(Weights weights, ConstMatrixF x, LinearScratch& scratch, MatrixF y);
   /// The same without the bias, for a caller that adds it to what it reads anyway.
-  void multiply(ConstMatrixF x, LinearScratch& scratch, MatrixF y) const;
-  /// [out], of the last prepare().
-  const float* bias() const { return bias_values_; }
+  void multiply(Weights weights, ConstMatrixF x, LinearScratch& scratch, MatrixF y);
+  /// [out].
+  const float* bias(Weights weights) const { return weights.vector(bias_); }
 
   /// dy [n, out]; dx [n, in] overwritten, may be x itself; gradients of W and b accumulated.
   void backward(ConstMatrixF x, ConstMatrixF dy, LinearScratch& scratch, MatrixF dx,
                 Gradients gradients) const;
-  /// The same for a dy in this map's precision; `sums` is any matrix with the column sums of dy.
+  /// The same for a dy in the precision of the forward pass; `sums` is any matrix with the column sums of dy.
   void backward(ConstMatrixF x, OperandView dy, ConstMatrixF sums, LinearScratch& scratch,
                 MatrixF dx, Gradients gradients) const;
 
  private:
   ParameterId weight_;
   ParameterId bias_;
-  Precision precision_ = Precision::f32;
-  PackedWeights forward_weights_;   // W^T [in, out]
-  PackedWeights backward_weights_;  // W [out, in]
-  const float* bias_values_ = nullptr;
+  PackedVersion packed_;
+  Precision precision_ = Precision::f32;  // of what is packed
+  PackedWeights forward_weights_;         // W^T [in, out]
+  PackedWeights backward_weights_;        // W [out, in]
 };
 
 }  // namespace dsf

@@ -3,8 +3,7 @@
 // A mixer is the part of a block that looks along time: a recurrent layer, attention, a damped EMA.
 //
 // Life of one training step:
-//   prepare   once after the weights changed: converts and packs them
-//   forward   fills y and the tape
+//   forward   packs the weights if they have changed; fills y and the tape
 //   backward  reads x, the tape and dy; fills dx; accumulates parameter gradients
 
 #include <memory>
@@ -12,7 +11,6 @@
 
 #include "dsf/base/named_buffer.h"
 #include "dsf/base/packed_layout.h"
-#include "dsf/kernels/gemm.h"
 #include "dsf/layers/parameter.h"
 
 namespace dsf {
@@ -24,7 +22,8 @@ class MixerTape {
   virtual ~MixerTape() = default;
 };
 
-/// One layer that maps [N, input] to [N, output_width] along time. Blocks are mixers too.
+/// One layer that maps [N, input] to [N, output_width] along time. Blocks are mixers too. For one
+/// caller at a time: a layer keeps the weights that its forward pass packed.
 class Mixer {
  public:
   virtual ~Mixer() = default;
@@ -35,16 +34,15 @@ class Mixer {
   virtual std::unique_ptr<MixerTape> make_tape() const = 0;
   virtual std::vector<NamedBuffer> buffers() { return {}; }
 
-  virtual void prepare(Weights weights, Precision precision) = 0;
-
   /// x [N, input], y [N, output_width] overwritten. `state` [B, state_width]: on entry each
   /// sequence's initial state, on return its last one; an empty view starts from zero and returns
   /// nothing.
-  virtual void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
-                       MatrixF y) const = 0;
+  virtual void forward(Weights weights, const PackedLayout& layout, ConstMatrixF x, MatrixF state,
+                       MixerTape& tape, MatrixF y) = 0;
 
-  /// dy [N, output_width] is used as scratch and destroyed. dx [N, input] overwritten. No gradient
-  /// flows into the initial state: a carried state is a constant.
+  /// With the weights of the last forward pass. dy [N, output_width] is used as scratch and
+  /// destroyed. dx [N, input] overwritten. No gradient flows into the initial state: a carried state
+  /// is a constant.
   virtual void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy,
                         MatrixF dx, Gradients gradients) = 0;
 };

@@ -9,16 +9,11 @@ Mlp::Mlp(ParameterTable& table, const std::string& prefix, dim_t width, float in
     : in_(table, prefix + "in.", width, kExpansion * width, Init::normal(in_deviation)),
       out_(table, prefix + "out.", kExpansion * width, width, Init::normal(out_deviation)) {}
 
-void Mlp::prepare(Weights weights, Precision precision) {
-  in_.prepare(weights, precision);
-  out_.prepare(weights, precision);
-}
-
-void Mlp::forward(ConstMatrixF x, MlpScratch& scratch, MatrixF p, MatrixF y) const {
-  in_.forward(x, scratch.in, p);
+void Mlp::forward(Weights weights, ConstMatrixF x, MlpScratch& scratch, MatrixF p, MatrixF y) {
+  in_.forward(weights, x, scratch.in, p);
   const MatrixF activated = scratch.activated.reshape(x.rows, inner_width());
   gelu_forward(p, activated);
-  out_.forward(activated, scratch.out, y);
+  out_.forward(weights, activated, scratch.out, y);
 }
 
 void Mlp::backward(ConstMatrixF x, ConstMatrixF p, ConstMatrixF dy, MlpScratch& scratch, MatrixF dx,

@@ -32,10 +32,8 @@ class Mlp {
 
   dim_t inner_width() const { return in_.out(); }
 
-  void prepare(Weights weights, Precision precision);
-
   /// x [n, D]; p [n, 4D] and y [n, D] overwritten.
-  void forward(ConstMatrixF x, MlpScratch& scratch, MatrixF p, MatrixF y) const;
+  void forward(Weights weights, ConstMatrixF x, MlpScratch& scratch, MatrixF p, MatrixF y);
 
   /// x, p: as in forward; dy [n, D]; dx [n, D] overwritten, may be x or dy itself; gradients
   /// accumulated.

@@ -31,20 +31,15 @@ std::unique_ptr<MixerTape> PlainBlock::make_tape() const {
   return tape;
 }
 
-void PlainBlock::prepare(Weights weights, Precision precision) {
-  mixer_->prepare(weights, precision);
-  if (projection_) projection_->prepare(weights, precision);
-}
-
-void PlainBlock::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
-                         MatrixF y) const {
+void PlainBlock::forward(Weights weights, const PackedLayout& layout, ConstMatrixF x, MatrixF state,
+                         MixerTape& tape, MatrixF y) {
   auto& mine = static_cast<PlainBlockTape&>(tape);
   if (projection_) {
     const MatrixF mixed = mine.mixed.reshape(x.rows, mixer_->output_width());
-    mixer_->forward(layout, x, state, *mine.mixer, mixed);
-    projection_->forward(mixed, mine.projection, y);
+    mixer_->forward(weights, layout, x, state, *mine.mixer, mixed);
+    projection_->forward(weights, mixed, mine.projection, y);
   } else {
-    mixer_->forward(layout, x, state, *mine.mixer, y);
+    mixer_->forward(weights, layout, x, state, *mine.mixer, y);
   }
   if (skip_) add(x, y);
 }

@@ -28,9 +28,8 @@ class PlainBlock final : public Mixer {
   std::unique_ptr<MixerTape> make_tape() const override;
   std::vector<NamedBuffer> buffers() override { return mixer_->buffers(); }
 
-  void prepare(Weights weights, Precision precision) override;
-  void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
-               MatrixF y) const override;
+  void forward(Weights weights, const PackedLayout& layout, ConstMatrixF x, MatrixF state,
+               MixerTape& tape, MatrixF y) override;
   void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy, MatrixF dx,
                 Gradients gradients) override;
 

@@ -64,14 +64,13 @@ std::vector<NamedBuffer> RecurrentLayer::buffers() {
   return named;
 }
 
-void RecurrentLayer::prepare(Weights weights, Precision precision) {
-  cell_->prepare({weights(weight_ih_), weights(weight_hh_), weights.vector(bias_ih_),
-                  weights.vector(bias_hh_)},
-                 precision, feedback_->jacobian_use());
-}
-
-void RecurrentLayer::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state,
-                             MixerTape& tape, MatrixF y) const {
+void RecurrentLayer::forward(Weights weights, const PackedLayout& layout, ConstMatrixF x,
+                             MatrixF state, MixerTape& tape, MatrixF y) {
+  packed_.renew(weights, [&] {
+    cell_->prepare({weights(weight_ih_), weights(weight_hh_), weights.vector(bias_ih_),
+                    weights.vector(bias_hh_)},
+                   weights.precision(), feedback_->jacobian_use());
+  });
   auto& own = static_cast<RecurrentTape&>(tape);
   cell_->forward(layout, x, state, own.cell(cell_->shape(), layout), *own.work, y);
   own.filled = true;

@@ -45,9 +45,8 @@ class RecurrentLayer final : public Mixer {
   /// The feedback's, as <prefix>feedback.<name>: dsf has <prefix>feedback.diagonal.
   std::vector<NamedBuffer> buffers() override;
 
-  void prepare(Weights weights, Precision precision) override;
-  void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
-               MatrixF y) const override;
+  void forward(Weights weights, const PackedLayout& layout, ConstMatrixF x, MatrixF state,
+               MixerTape& tape, MatrixF y) override;
   /// Once after each forward: the tape is used up. dx may be x itself. Not const, because a feedback
   /// may learn from the batch.
   void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy, MatrixF dx,
@@ -68,6 +67,7 @@ class RecurrentLayer final : public Mixer {
   ParameterId weight_hh_;
   ParameterId bias_ih_;
   ParameterId bias_hh_;
+  PackedVersion packed_;  // in the cell
 };
 
 /// A recurrent layer from a configuration's names; the feedback's random numbers come from `seed`

@@ -24,9 +24,10 @@ HeadResult sum_over_chunks(dim_t rows, std::span<const token_t> targets,
 
 }  // namespace
 
-HeadResult SoftmaxHead::forward_backward(ConstMatrixF h, std::span<const token_t> targets,
-                                         float scale, SoftmaxHeadScratch& scratch, MatrixF dh,
-                                         Gradients gradients) const {
+HeadResult SoftmaxHead::forward_backward(Weights weights, ConstMatrixF h,
+                                         std::span<const token_t> targets, float scale,
+                                         SoftmaxHeadScratch& scratch, MatrixF dh,
+                                         Gradients gradients) {
   return sum_over_chunks(
       h.rows, targets, scratch,
       [&](dim_t begin, dim_t count, std::span<const token_t> chunk_targets) {
@@ -37,9 +38,9 @@ HeadResult SoftmaxHead::forward_backward(ConstMatrixF h, std::span<const token_t
                                    .scale = scale,
                                    .loss = scratch.loss,
                                    .correct = scratch.correct,
-                                   .bias = linear_.bias()};
-        linear_.multiply(h_chunk, scratch.linear, logits);
-        if (linear_.precision() == Precision::f32) {
+                                   .bias = linear_.bias(weights)};
+        linear_.multiply(weights, h_chunk, scratch.linear, logits);
+        if (weights.precision() == Precision::f32) {
           softmax_cross_entropy(logits, goal);
           linear_.backward(h_chunk, logits, scratch.linear, dh_chunk, gradients);
           return;
@@ -55,18 +56,20 @@ HeadResult SoftmaxHead::forward_backward(ConstMatrixF h, std::span<const token_t
       });
 }
 
-HeadResult SoftmaxHead::evaluate(ConstMatrixF h, std::span<const token_t> targets,
-                                 SoftmaxHeadScratch& scratch) const {
+HeadResult SoftmaxHead::evaluate(Weights weights, ConstMatrixF h, std::span<const token_t> targets,
+                                 SoftmaxHeadScratch& scratch) {
   return sum_over_chunks(h.rows, targets, scratch,
                          [&](dim_t begin, dim_t count, std::span<const token_t> chunk_targets) {
                            const MatrixF logits = scratch.logits.reshape(count, linear_.out());
-                           linear_.forward(h.middle_rows(begin, count), scratch.linear, logits);
+                           linear_.forward(weights, h.middle_rows(begin, count), scratch.linear,
+                                           logits);
                            cross_entropy(logits, chunk_targets, scratch.loss, scratch.correct);
                          });
 }
 
-void SoftmaxHead::logits(ConstMatrixF h, SoftmaxHeadScratch& scratch, MatrixF logits) const {
-  linear_.forward(h, scratch.linear, logits);
+void SoftmaxHead::logits(Weights weights, ConstMatrixF h, SoftmaxHeadScratch& scratch,
+                         MatrixF logits) {
+  linear_.forward(weights, h, scratch.linear, logits);
 }
 
 }  // namespace dsf

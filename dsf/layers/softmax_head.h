@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "dsf/base/token_batch.h"
-#include "dsf/kernels/gemm.h"
 #include "dsf/layers/linear.h"
 
 namespace dsf {
@@ -46,18 +45,17 @@ class SoftmaxHead {
               float deviation)
       : linear_(table, prefix, width, vocab, Init::normal(deviation)) {}
 
-  void prepare(Weights weights, Precision precision) { linear_.prepare(weights, precision); }
-
   /// h [N, D]; dh [N, D] overwritten, may be h itself; gradients accumulated; all scaled by
   /// `scale`.
-  HeadResult forward_backward(ConstMatrixF h, std::span<const token_t> targets, float scale,
-                              SoftmaxHeadScratch& scratch, MatrixF dh, Gradients gradients) const;
+  HeadResult forward_backward(Weights weights, ConstMatrixF h, std::span<const token_t> targets,
+                              float scale, SoftmaxHeadScratch& scratch, MatrixF dh,
+                              Gradients gradients);
 
-  HeadResult evaluate(ConstMatrixF h, std::span<const token_t> targets,
-                      SoftmaxHeadScratch& scratch) const;
+  HeadResult evaluate(Weights weights, ConstMatrixF h, std::span<const token_t> targets,
+                      SoftmaxHeadScratch& scratch);
 
   /// logits [N, V] overwritten: for few rows.
-  void logits(ConstMatrixF h, SoftmaxHeadScratch& scratch, MatrixF logits) const;
+  void logits(Weights weights, ConstMatrixF h, SoftmaxHeadScratch& scratch, MatrixF logits);
 
  private:
   Linear linear_;

@@ -39,37 +39,31 @@ std::unique_ptr<MixerTape> TransformerBlock::make_tape() const {
   return tape;
 }
 
-void TransformerBlock::prepare(Weights weights, Precision precision) {
-  mixer_->prepare(weights, precision);
-  norm1_.prepare(weights);
-  projection_.prepare(weights, precision);
-  norm2_.prepare(weights);
-  mlp_.prepare(weights, precision);
-}
-
-void TransformerBlock::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state,
-                               MixerTape& tape, MatrixF y) const {
+void TransformerBlock::forward(Weights weights, const PackedLayout& layout, ConstMatrixF x,
+                               MatrixF state, MixerTape& tape, MatrixF y) {
   auto& mine = static_cast<Tape&>(tape);
   mine.norm1.reshape(x.rows);
   const MatrixF normed = mine.normed.reshape(x.rows, x.cols);
-  norm1_.forward(x, mine.norm1.from_row(0), normed);
+  norm1_.forward(weights, x, mine.norm1.from_row(0), normed);
 
   const MatrixF mixed = mine.mixed.reshape(x.rows, mixer_->output_width());
-  mixer_->forward(layout, normed, state, *mine.mixer, mixed);
+  mixer_->forward(weights, layout, normed, state, *mine.mixer, mixed);
 
   const MatrixF u = mine.u.reshape(x.rows, x.cols);
-  projection_.forward(mixed, mine.projection, u);
+  projection_.forward(weights, mixed, mine.projection, u);
   if (skip_) add(x, u);
-  forward_mlp(mine, y);
+  forward_mlp(weights, mine, y);
 }
 
-void TransformerBlock::forward_mlp(Tape& tape, MatrixF y) const {
+void TransformerBlock::forward_mlp(Weights weights, Tape& tape, MatrixF y) {
   tape.norm2.reshape(y.rows);
   const MatrixF p = tape.p.reshape(y.rows, mlp_.inner_width());
   for_each_chunk(y.rows, [&](dim_t begin, dim_t count) {
     const MatrixF normed = tape.normed_chunk.reshape(count, y.cols);
-    norm2_.forward(tape.u.view().middle_rows(begin, count), tape.norm2.from_row(begin), normed);
-    mlp_.forward(normed, tape.mlp, p.middle_rows(begin, count), y.middle_rows(begin, count));
+    norm2_.forward(weights, tape.u.view().middle_rows(begin, count), tape.norm2.from_row(begin),
+                   normed);
+    mlp_.forward(weights, normed, tape.mlp, p.middle_rows(begin, count),
+                 y.middle_rows(begin, count));
   });
   if (skip_) add(tape.u, y);
 }
@@ -80,7 +74,7 @@ void TransformerBlock::backward_mlp(Tape& tape, MatrixF dy, Gradients gradients)
     const ConstMatrixF u = tape.u.view().middle_rows(begin, count);
     const LayerNormStatistics statistics = tape.norm2.from_row(begin);
     const MatrixF normed = tape.normed_chunk.reshape(count, dy.cols);
-    norm2_.forward(u, statistics, normed);
+    norm2_.repeat_forward(u, statistics, normed);
 
     const MatrixF dy_chunk = dy.middle_rows(begin, count);
     const MatrixF du = skip_ ? tape.d_normed_chunk.reshape(count, dy.cols) : dy_chunk;

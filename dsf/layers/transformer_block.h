@@ -36,16 +36,15 @@ class TransformerBlock final : public Mixer {
   std::unique_ptr<MixerTape> make_tape() const override;
   std::vector<NamedBuffer> buffers() override { return mixer_->buffers(); }
 
-  void prepare(Weights weights, Precision precision) override;
-  void forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, MixerTape& tape,
-               MatrixF y) const override;
+  void forward(Weights weights, const PackedLayout& layout, ConstMatrixF x, MatrixF state,
+               MixerTape& tape, MatrixF y) override;
   void backward(const PackedLayout& layout, ConstMatrixF x, MixerTape& tape, MatrixF dy, MatrixF dx,
                 Gradients gradients) override;
 
  private:
   struct Tape;
 
-  void forward_mlp(Tape& tape, MatrixF y) const;
+  void forward_mlp(Weights weights, Tape& tape, MatrixF y);
   void backward_mlp(Tape& tape, MatrixF dy, Gradients gradients) const;
 
   bool skip_;

@@ -78,9 +78,10 @@ struct Architecture {
 struct LanguageModel::Impl {
   Impl(const ModelConfig& model_config, const FeedbackConfig& feedback, dim_t vocab,
        std::uint64_t seed)
-      : config(model_config), architecture(model_config, feedback, vocab, seed) {
-    weights.resize(architecture.table.flat_size());
-    draw_initial_weights(architecture.table, seed, weights.span());
+      : config(model_config),
+        architecture(model_config, feedback, vocab, seed),
+        weights(architecture.table) {
+    draw_initial_weights(architecture.table, seed, weights.mutable_span());
     for (const auto& block : architecture.blocks) {
       block_offsets.push_back(
           offset_of(architecture.table, fmt::format("blocks.{}.", tapes.size())));
@@ -92,35 +93,24 @@ struct LanguageModel::Impl {
   /// Embedding, blocks, final norm. activations[i] is the input of block i. Returns the head's
   /// input.
   ConstMatrixF forward(const TokenBatch& batch, ModelState* state) {
-    pack_changed_weights();
     check_fits(batch, state);
     const dim_t rows = batch.tokens();
     const dim_t width = config.hidden;
     const MatrixF embedded = activations[0].reshape(rows, width);
-    architecture.embedding.forward({weights.data()}, batch.inputs, embedded);
+    architecture.embedding.forward(weights, batch.inputs, embedded);
     if (architecture.positions) {
-      architecture.positions->forward({weights.data()}, batch.layout, embedded);
+      architecture.positions->forward(weights, batch.layout, embedded);
     }
     for (std::size_t i = 0; i < architecture.blocks.size(); ++i) {
       const MatrixF carried = state == nullptr ? MatrixF{} : (*state)[i].view();
-      architecture.blocks[i]->forward(batch.layout, activations[i], carried, *tapes[i],
+      architecture.blocks[i]->forward(weights, batch.layout, activations[i], carried, *tapes[i],
                                       activations[i + 1].reshape(rows, width));
     }
     if (!architecture.final_norm) return activations.back();
     norm_tape.reshape(rows);
-    architecture.final_norm->forward(activations.back(), norm_tape.from_row(0),
+    architecture.final_norm->forward(weights, activations.back(), norm_tape.from_row(0),
                                      normalised.reshape(rows, width));
     return normalised;
-  }
-
-  /// Converts and packs the weights for the GEMMs, if they may have changed since the last pass.
-  void pack_changed_weights() {
-    if (packed) return;
-    const Weights values{weights.data()};
-    for (const auto& block : architecture.blocks) block->prepare(values, precision);
-    if (architecture.final_norm) architecture.final_norm->prepare(values);
-    architecture.head.prepare(values, precision);
-    packed = true;
   }
 
   void check_fits(const TokenBatch& batch, const ModelState* state) const {
@@ -166,7 +156,7 @@ struct LanguageModel::Impl {
 
   ModelConfig config;
   Architecture architecture;
-  Buffer<float> weights;
+  ParameterValues weights;
   Buffer<float> gradients;
   std::vector<dim_t> block_offsets;  // where each block's parameters begin
   std::vector<std::unique_ptr<MixerTape>> tapes;
@@ -179,8 +169,6 @@ struct LanguageModel::Impl {
   EmbeddingScratch embedding_scratch;
   SoftmaxHeadScratch head_scratch;
   PhaseTimes times;
-  Precision precision = Precision::f32;
-  bool packed = false;  // the layers hold these weights in this precision
 };
 
 LanguageModel::LanguageModel(const ModelConfig& config, const FeedbackConfig& feedback, dim_t vocab,
@@ -194,13 +182,8 @@ LanguageModel::~LanguageModel() = default;
 const ModelConfig& LanguageModel::config() const { return impl_->config; }
 dim_t LanguageModel::vocab() const { return impl_->architecture.embedding.vocab(); }
 const ParameterTable& LanguageModel::table() const { return impl_->architecture.table; }
-std::span<float> LanguageModel::mutable_weights() {
-  impl_->packed = false;
-  return impl_->weights.span();
-}
-std::span<const float> LanguageModel::weights() const {
-  return std::as_const(impl_->weights).span();
-}
+std::span<float> LanguageModel::mutable_weights() { return impl_->weights.mutable_span(); }
+std::span<const float> LanguageModel::weights() const { return impl_->weights.span(); }
 std::span<float> LanguageModel::gradients() { return impl_->gradients.span(); }
 const PhaseTimes& LanguageModel::phase_times() const { return impl_->times; }
 
@@ -212,10 +195,7 @@ std::vector<NamedBuffer> LanguageModel::buffers() {
   return all;
 }
 
-void LanguageModel::set_precision(Precision precision) {
-  impl_->packed = impl_->packed && precision == impl_->precision;
-  impl_->precision = precision;
-}
+void LanguageModel::set_precision(Precision precision) { impl_->weights.set_precision(precision); }
 
 ModelState LanguageModel::zero_state(dim_t batch) const {
   ModelState state;
@@ -240,8 +220,9 @@ LossSum LanguageModel::forward_backward(const TokenBatch& batch, double loss_sca
   timer.restart();
   const Gradients gradients{impl_->gradients.data()};
   const HeadResult result = impl_->architecture.head.forward_backward(
-      h, Impl::targets_of(batch), static_cast<float>(loss_scale), impl_->head_scratch,
-      impl_->d_output.reshape(batch.tokens(), impl_->config.hidden), gradients);
+      impl_->weights, h, Impl::targets_of(batch), static_cast<float>(loss_scale),
+      impl_->head_scratch, impl_->d_output.reshape(batch.tokens(), impl_->config.hidden),
+      gradients);
   impl_->times.head = timer.seconds();
   ready(offset_of(table(), "head."));
 
@@ -253,14 +234,14 @@ LossSum LanguageModel::forward_backward(const TokenBatch& batch, double loss_sca
 
 LossSum LanguageModel::evaluate(const TokenBatch& batch, ModelState* state) {
   const ConstMatrixF h = impl_->forward(batch, state);
-  const HeadResult result =
-      impl_->architecture.head.evaluate(h, Impl::targets_of(batch), impl_->head_scratch);
+  const HeadResult result = impl_->architecture.head.evaluate(
+      impl_->weights, h, Impl::targets_of(batch), impl_->head_scratch);
   return {result.loss, batch.tokens(), result.correct};
 }
 
 void LanguageModel::logits(const TokenBatch& batch, ModelState* state, MatrixF out) {
   const ConstMatrixF h = impl_->forward(batch, state);
-  impl_->architecture.head.logits(h, impl_->head_scratch, out);
+  impl_->architecture.head.logits(impl_->weights, h, impl_->head_scratch, out);
 }
 
 ParameterTable parameter_list(const ModelConfig& config, const FeedbackConfig& feedback,

@@ -54,7 +54,7 @@ struct CheckpointFiles {
 CheckpointFiles files_in(const std::filesystem::path& directory);
 
 /// Checks everything, then fills `state` and the model's weights and buffers; on CheckpointError,
-/// which names the file, neither has changed. The caller prepares the model.
+/// which names the file, neither has changed.
 RunIdentity load_checkpoint(const CheckpointFiles& files, TrainingState& state,
                             LanguageModel& model);
 RunIdentity load_checkpoint(const std::filesystem::path& checkpoint, TrainingState& state,

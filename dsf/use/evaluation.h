@@ -9,10 +9,10 @@
 
 namespace dsf {
 
-/// The loss over a whole split, cut into batches as in training but in the text's order. The model
-/// must be prepared. States of its own are used: a carried training state is not disturbed. If
-/// several ranks share the work, the sum is over the rank's share of each batch. `progress` is told
-/// before each batch which part of them is done.
+/// The loss over a whole split, cut into batches as in training but in the text's order. States of
+/// its own are used: a carried training state is not disturbed. If several ranks share the work, the
+/// sum is over the rank's share of each batch. `progress` is told before each batch which part of
+/// them is done.
 LossSum evaluate_split(
     const Split& split, const RunConfig& config, token_t bos, LanguageModel& model,
     BatchShare share = {}, const std::function<void(double)>& progress = [](double) {});

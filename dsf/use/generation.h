@@ -38,7 +38,7 @@ class GenerationSession {
     remember  ///< carries its state on
   };
 
-  /// Model (prepared) and tokenizer must outlive the session. `data` is the run's.
+  /// Model and tokenizer must outlive the session. `data` is the run's.
   GenerationSession(LanguageModel& model, const Tokenizer& tokenizer, const DataConfig& data,
                     AtSentenceEnd at_end = AtSentenceEnd::forget);
 

@@ -16,7 +16,7 @@ namespace dsf {
 struct StoredModel {
   RunConfig config;
   std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<LanguageModel> model;  ///< prepared in the run's precision
+  std::unique_ptr<LanguageModel> model;  ///< in the run's precision
   dim_t step = 0;                        ///< updates it was trained for
   std::string checkpoint;                ///< its name in the run's checkpoints
   std::uint64_t data_hash = 0;           ///< of the text it was trained on

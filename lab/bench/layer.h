@@ -27,10 +27,10 @@ struct LayerInputs {
   explicit LayerInputs(const LayerCase& shape);
 
   ParameterTable table;
-  Buffer<float> weights;  ///< by the table
-  Matrix x;               ///< [N, D]
-  Matrix dh;              ///< [N, D]: what arrives at h
-  dim_t state = 0;        ///< S
+  dim_t state;              ///< S
+  ParameterValues weights;  ///< by the table, in the precision of the case
+  Matrix x;                 ///< [N, D]
+  Matrix dh;                ///< [N, D]: what arrives at h
 };
 
 /// Our layer with one feedback.
@@ -39,11 +39,8 @@ class OurLayer {
   OurLayer(const LayerCase& shape, const LayerInputs& inputs, const FeedbackConfig& feedback);
   OurLayer(const LayerCase& shape, const LayerInputs& inputs, const std::string& method);
 
-  /// Seconds of forward and backward.
+  /// Seconds of forward and backward; the first run packs the weights.
   PartTimes run();
-  /// Seconds of packing the weights, which a training step does once.
-  double prepare();
-
   ConstMatrixF y() const { return y_; }
   ConstMatrixF dx() const { return dx_; }
   /// Summed over the runs, by the table of the inputs.
@@ -52,7 +49,6 @@ class OurLayer {
  private:
   const LayerInputs& inputs_;
   PackedLayout layout_;
-  Precision precision_;
   ParameterTable table_;
   std::unique_ptr<RecurrentLayer> layer_;
   std::unique_ptr<MixerTape> tape_;
@@ -61,6 +57,10 @@ class OurLayer {
   Matrix dy_;
   Matrix dx_;
 };
+
+/// Seconds of packing the weights for a method, which a training step does once.
+double packing_seconds(const LayerCase& shape, const LayerInputs& inputs,
+                       const std::string& method);
 
 /// oneDNN's primitive for the same cell, with the same weights and inputs.
 class OnednnLayer {

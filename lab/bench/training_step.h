@@ -40,7 +40,8 @@ class TrainingStep {
   TrainingStep(const StepConfig& config, const FeedbackConfig& feedback, Precision precision);
   TrainingStep(const StepConfig& config, const std::string& method, Precision precision);
 
-  /// Gradients, their norm, Adam, and the weights packed for the next step: seconds by part.
+  /// Packs the weights that the last step changed, computes the gradients and their norm, and updates
+  /// by Adam: seconds by part.
   PartTimes run(const TokenBatch& batch);
 
  private:

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "dsf/base/error.h"
@@ -41,19 +43,13 @@ class Probe {
       : width_(config.model.hidden),
         blocks_(build_blocks(config.model, feedback, static_cast<std::uint64_t>(config.train.seed),
                              table_)),
-        head_(table_, "head.", width_, model.vocab(), Init::zeros()) {
-    if (config.model.block == BlockKind::transformer) norm_.emplace(table_, "final_norm.", width_);
-    weights_.resize(table_.flat_size());
-    gradients_.resize(table_.flat_size());
+        norm_(make_final_norm(config.model, table_)),
+        head_(table_, "head.", width_, model.vocab(), Init::zeros()),
+        weights_(table_, precision_of(config.train)),
+        gradients_(table_.flat_size()) {
     copy_weights(model);
     copy_buffers(model);
-    const Precision precision = precision_of(config.train);
-    for (const auto& block : blocks_) {
-      block->prepare({weights_.data()}, precision);
-      tapes_.push_back(block->make_tape());
-    }
-    if (norm_) norm_->prepare({weights_.data()});
-    head_.prepare({weights_.data()}, precision);
+    for (const auto& block : blocks_) tapes_.push_back(block->make_tape());
     inputs_.resize(blocks_.size() + 1);
     d_inputs_.resize(blocks_.size());
   }
@@ -69,7 +65,14 @@ class Probe {
   ConstMatrixF d_input(dim_t block) const { return d_inputs_[static_cast<std::size_t>(block)]; }
 
  private:
+  static std::optional<LayerNorm> make_final_norm(const ModelConfig& config,
+                                                  ParameterTable& table) {
+    if (config.block != BlockKind::transformer) return std::nullopt;
+    return LayerNorm(table, "final_norm.", config.hidden);
+  }
+
   void copy_weights(const LanguageModel& model) {
+    const std::span<float> weights = weights_.mutable_span();
     for (const ParameterInfo& from : model.table().entries()) {
       const auto values = values_of(from, model.weights());
       if (from.name == "embedding.weight") {
@@ -78,7 +81,7 @@ class Probe {
       }
       for (const ParameterInfo& to : table_.entries()) {
         if (to.name == from.name) {
-          std::copy(values.begin(), values.end(), weights_.data() + to.id.offset);
+          std::copy(values.begin(), values.end(), weights.begin() + to.id.offset);
         }
       }
     }
@@ -104,7 +107,7 @@ class Probe {
       std::copy_n(embedding_.view().row(token), width_, embedded.row(i));
     }
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      blocks_[i]->forward(batch.layout, inputs_[i], {}, *tapes_[i],
+      blocks_[i]->forward(weights_, batch.layout, inputs_[i], {}, *tapes_[i],
                           inputs_[i + 1].reshape(rows, width_));
     }
   }
@@ -120,11 +123,11 @@ class Probe {
     }
     norm_tape_.reshape(layout.batch());
     if (norm_) {
-      norm_->forward(h, norm_tape_.from_row(0), normed);
+      norm_->forward(weights_, h, norm_tape_.from_row(0), normed);
     } else {
       copy(h, normed);
     }
-    head_.forward(normed, head_scratch_, logits);
+    head_.forward(weights_, normed, head_scratch_, logits);
     for (dim_t b = 0; b < layout.batch(); ++b) {
       const token_t target = batch.targets[static_cast<std::size_t>(row_at(layout, b, 0))];
       softmax_gradient(target, {logits.row(b), static_cast<std::size_t>(logits.cols)});
@@ -155,7 +158,7 @@ class Probe {
   std::vector<std::unique_ptr<Mixer>> blocks_;
   std::optional<LayerNorm> norm_;
   Linear head_;
-  Buffer<float> weights_;
+  ParameterValues weights_;
   Buffer<float> gradients_;  // nobody reads them
   Matrix embedding_;
   std::vector<std::unique_ptr<MixerTape>> tapes_;

@@ -47,13 +47,12 @@ TEST(Attention, LargeScoresDoNotOverflow) {
   constexpr dim_t kWidth = 8;
   ParameterTable table;
   Attention attention(table, "", kWidth, 2, 0.02F);
-  Buffer<float> weights = random_weights(table, 1);
-  for (float& weight : weights.span()) weight *= 40.0F;  // scores of several thousand
-  attention.prepare({weights.data()}, Precision::f32);
+  ParameterValues weights = random_weights(table, 1);
+  for (float& weight : weights.mutable_span()) weight *= 40.0F;  // scores of several thousand
   const PackedLayout layout = PackedLayout::uniform(6, 2);
   const RandomMatrix x(layout.total_rows(), kWidth, 2);
   const RandomMatrix dy(layout.total_rows(), kWidth, 3);
-  const MixerResult result = run_mixer(attention, table, layout, x.view(), dy.view());
+  const MixerResult result = run_mixer(attention, table, weights, layout, x.view(), dy.view());
   for (const double value : result.y.values) EXPECT_TRUE(std::isfinite(value));
   for (const double value : result.dx.values) EXPECT_TRUE(std::isfinite(value));
 }

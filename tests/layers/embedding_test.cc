@@ -37,13 +37,13 @@ const auto kEquation = [](const auto& parameters, const auto& x) {
 TEST(Embedding, MatchesReference) {
   ParameterTable table;
   const Embedding embedding(table, "", kVocab, kWidth, 0.02F);
-  const Buffer<float> weights = random_weights(table, 1);
+  const ParameterValues weights = random_weights(table, 1);
   const RandomMatrix dy(kRows, kWidth, 2);
   const Derivatives expected =
       differentiate(kEquation, to_values(table, weights), {}, to_grid(dy.view()));
 
   Matrix y(kRows, kWidth);
-  embedding.forward({weights.data()}, kTokens, y);
+  embedding.forward(weights, kTokens, y);
   EXPECT_EQ(to_grid(y).values, expected.y.values);
 
   EmbeddingScratch scratch;
@@ -88,7 +88,7 @@ TEST(Embedding, ScratchFitsSmallerAndLargerBatches) {
 TEST(Embedding, SameBitsWithAnyNumberOfThreads) {
   ParameterTable table;
   const Embedding embedding(table, "", kVocab, kWidth, 0.02F);
-  const Buffer<float> weights = random_weights(table, 1);
+  const ParameterValues weights = random_weights(table, 1);
   const RandomMatrix dy(kRows, kWidth, 2);
   EXPECT_TRUE(same_with_any_thread_count([&] {
     EmbeddingScratch scratch;

@@ -61,37 +61,44 @@ std::unique_ptr<Mixer> make_block(const Case& each, dim_t width, ParameterTable&
 
 class EveryMixerTest : public ::testing::TestWithParam<Case> {
  protected:
-  void SetUp() override {
-    mixer = make_block(GetParam(), kWidth, table);
-    weights = random_weights(table, 1);
-    mixer->prepare({weights.data()}, Precision::f32);
-  }
-
   reference::Grid<double> forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state = {}) {
     const auto tape = mixer->make_tape();
     Matrix y(x.rows, mixer->output_width());
-    mixer->forward(layout, x, state, *tape, y);
+    mixer->forward(weights, layout, x, state, *tape, y);
     return to_grid(y);
   }
 
-  // What one pass leaves for the other is f32 in every precision, so the two may differ in theirs.
+  // What one pass leaves for the other is f32 in every precision, so the two may differ in theirs:
+  // backward takes the weights as the last forward pass packed them, whichever tape that one filled.
   MixerResult run_in(Precision forward_pass, Precision backward_pass) {
     const RandomMatrix x(kLayout.total_rows(), kWidth, 2);
     RandomMatrix error(kLayout.total_rows(), mixer->output_width(), 3);
     const auto tape = mixer->make_tape();
     Matrix y(x.view().rows, mixer->output_width());
-    mixer->prepare({weights.data()}, forward_pass);
-    mixer->forward(kLayout, x.view(), {}, *tape, y);
+    weights.set_precision(forward_pass);
+    mixer->forward(weights, kLayout, x.view(), {}, *tape, y);
+    weights.set_precision(backward_pass);
+    forward(kLayout, x.view());
     Matrix dx(x.view().rows, kWidth);
     Buffer<float> gradients(table.flat_size());
-    mixer->prepare({weights.data()}, backward_pass);
     mixer->backward(kLayout, x.view(), *tape, error.view(), dx, {gradients.data()});
     return {to_grid(y), to_grid(dx), to_values(table, gradients), {}};
   }
 
+  MixerResult run(Mixer& block, const ParameterValues& values) {
+    const RandomMatrix x(kLayout.total_rows(), kWidth, 2);
+    const RandomMatrix dy(kLayout.total_rows(), block.output_width(), 3);
+    return run_mixer(block, table, values, kLayout, x.view(), dy.view());
+  }
+  /// By a mixer that has never seen other values.
+  MixerResult run_fresh(const ParameterValues& values) {
+    ParameterTable same_table;
+    return run(*make_block(GetParam(), kWidth, same_table), values);
+  }
+
   ParameterTable table;
-  std::unique_ptr<Mixer> mixer;
-  Buffer<float> weights;
+  std::unique_ptr<Mixer> mixer = make_block(GetParam(), kWidth, table);
+  ParameterValues weights = random_weights(table, 1);
 };
 
 TEST_P(EveryMixerTest, IsCausalAndKeepsSequencesApart) {
@@ -125,14 +132,13 @@ TEST_P(EveryMixerTest, GivesTheSameBitsWithAnyNumberOfThreads) {
   ASSERT_LT(slice_rows(layout.batch(), 3 * kManyTasksWidth * kManyTasksWidth), layout.batch());
   ParameterTable wide_table;
   const auto wide = make_block(GetParam(), kManyTasksWidth, wide_table);
-  const Buffer<float> wide_weights = random_weights(wide_table, 1);
-  wide->prepare({wide_weights.data()}, Precision::f32);
+  const ParameterValues wide_weights = random_weights(wide_table, 1);
   const RandomMatrix x(layout.total_rows(), kManyTasksWidth, 2);
   const RandomMatrix dy(layout.total_rows(), wide->output_width(), 3);
   for (const PackedLayout* each : {&kLayout, &layout}) {
     const dim_t rows = each->total_rows();
     EXPECT_TRUE(same_with_any_thread_count([&] {
-      return run_mixer(*wide, wide_table, *each, x.view().middle_rows(0, rows),
+      return run_mixer(*wide, wide_table, wide_weights, *each, x.view().middle_rows(0, rows),
                        dy.view().middle_rows(0, rows));
     }));
   }
@@ -146,15 +152,15 @@ TEST_P(EveryMixerTest, LeavesNothingOnTheTapeForTheNextBatch) {
   for (const PackedLayout* layout : {&kLayout, &large, &kLayout}) {
     const ConstMatrixF x_rows = x.view().middle_rows(0, layout->total_rows());
     const ConstMatrixF dy_rows = dy.view().middle_rows(0, layout->total_rows());
-    EXPECT_EQ(run_mixer(*mixer, table, *layout, x_rows, dy_rows, {}, *reused),
-              run_mixer(*mixer, table, *layout, x_rows, dy_rows));
+    EXPECT_EQ(run_mixer(*mixer, table, weights, *layout, x_rows, dy_rows, {}, *reused),
+              run_mixer(*mixer, table, weights, *layout, x_rows, dy_rows));
   }
 }
 
 TEST_P(EveryMixerTest, AccumulatesItsGradients) {
   const RandomMatrix x(kLayout.total_rows(), kWidth, 2);
   const RandomMatrix dy(kLayout.total_rows(), mixer->output_width(), 3);
-  Values twice = run_mixer(*mixer, table, kLayout, x.view(), dy.view()).parameters;
+  Values twice = run_mixer(*mixer, table, weights, kLayout, x.view(), dy.view()).parameters;
   for (auto& [name, grid] : twice) {
     for (double& value : grid.values) value *= 2.0;
   }
@@ -164,10 +170,44 @@ TEST_P(EveryMixerTest, AccumulatesItsGradients) {
   Matrix dx(kLayout.total_rows(), kWidth);
   for (int pass = 0; pass < 2; ++pass) {
     RandomMatrix error(kLayout.total_rows(), mixer->output_width(), 3);
-    mixer->forward(kLayout, x.view(), {}, *tape, y);
+    mixer->forward(weights, kLayout, x.view(), {}, *tape, y);
     mixer->backward(kLayout, x.view(), *tape, error.view(), dx, {gradients.data()});
   }
   expect_close(to_values(table, gradients), twice);
+}
+
+TEST_P(EveryMixerTest, TakesChangedWeightsByItself) {
+  const MixerResult before = run(*mixer, weights);
+  for (float& weight : weights.mutable_span()) weight *= 0.5F;
+  const MixerResult after = run(*mixer, weights);
+  EXPECT_NE(after.y.values, before.y.values);
+  EXPECT_EQ(after, run_fresh(weights));
+}
+
+TEST_P(EveryMixerTest, DoesNotMixTheWeightsOfTwoStores) {
+  const ParameterValues others = random_weights(table, 4);
+  const MixerResult expected = run_fresh(weights);
+  const MixerResult expected_of_others = run_fresh(others);
+  ASSERT_NE(expected.y.values, expected_of_others.y.values);
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_EQ(run(*mixer, weights), expected);
+    EXPECT_EQ(run(*mixer, others), expected_of_others);
+  }
+}
+
+// A change behind the back of the store, which no version tells of, shows what a layer has packed.
+// Vectors (biases, norms) are read from the store itself.
+TEST_P(EveryMixerTest, PacksUnchangedWeightsOnce) {
+  const RandomMatrix x(kLayout.total_rows(), kWidth, 2);
+  const reference::Grid<double> before = forward(kLayout, x.view());
+  auto* flat = const_cast<float*>(weights.span().data());
+  for (const ParameterInfo& entry : table.entries()) {
+    if (entry.vector) continue;
+    for (dim_t i = 0; i < entry.id.size(); ++i) flat[entry.id.offset + i] *= 0.5F;
+  }
+  EXPECT_EQ(forward(kLayout, x.view()).values, before.values);
+  weights.mutable_span();
+  EXPECT_NE(forward(kLayout, x.view()).values, before.values);
 }
 
 TEST_P(EveryMixerTest, CarriesItsStateFromBatchToBatch) {

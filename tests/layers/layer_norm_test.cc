@@ -18,8 +18,7 @@ TEST(LayerNorm, MatchesReference) {
   constexpr dim_t kWidth = 11;
   ParameterTable table;
   LayerNorm norm(table, "norm.", kWidth);
-  const Buffer<float> weights = random_weights(table, 1);
-  norm.prepare({weights.data()});
+  const ParameterValues weights = random_weights(table, 1);
   const RandomMatrix x(kRows, kWidth, 2);
   const RandomMatrix dy(kRows, kWidth, 3);
 
@@ -29,7 +28,7 @@ TEST(LayerNorm, MatchesReference) {
   Matrix dx(kRows, kWidth);
   Buffer<float> gradients(table.flat_size());
   tape.reshape(kRows);
-  norm.forward(x.view(), tape.from_row(0), y);
+  norm.forward(weights, x.view(), tape.from_row(0), y);
   norm.backward(dy.view(), x.view(), tape.from_row(0), work, dx, {gradients.data()});
 
   const Values parameters = to_values(table, weights);
@@ -47,8 +46,7 @@ TEST(LayerNorm, RowsInChunksGiveTheWhole) {
   constexpr dim_t kWidth = 6;
   ParameterTable table;
   LayerNorm norm(table, "", kWidth);
-  const Buffer<float> weights = random_weights(table, 1);
-  norm.prepare({weights.data()});
+  const ParameterValues weights = random_weights(table, 1);
   const RandomMatrix x(kRows, kWidth, 2);
   const RandomMatrix dy(kRows, kWidth, 3);
   const auto run = [&](const std::vector<std::pair<dim_t, dim_t>>& chunks) {
@@ -59,7 +57,7 @@ TEST(LayerNorm, RowsInChunksGiveTheWhole) {
     Buffer<float> gradients(table.flat_size());
     tape.reshape(kRows);
     for (const auto& [begin, count] : chunks) {
-      norm.forward(x.view().middle_rows(begin, count), tape.from_row(begin),
+      norm.forward(weights, x.view().middle_rows(begin, count), tape.from_row(begin),
                    y.view().middle_rows(begin, count));
     }
     for (const auto& [begin, count] : chunks) {

@@ -20,11 +20,13 @@ const auto kEquation = [](const auto& parameters, const auto& x) {
 struct LinearTest : ::testing::Test {
   ParameterTable table;
   Linear linear{table, "map.", kIn, kOut, Init::normal(1.0F)};
-  Buffer<float> weights = random_weights(table, 1);
+  ParameterValues weights = random_weights(table, 1);
   RandomMatrix x{kRows, kIn, 2};
   RandomMatrix dy{kRows, kOut, 3};
+  LinearScratch scratch;
+  Matrix y{kRows, kOut};
 
-  void SetUp() override { linear.prepare({weights.data()}, Precision::f32); }
+  void SetUp() override { linear.forward(weights, x.view(), scratch, y); }
   Derivatives expected() {
     return differentiate(kEquation, to_values(table, weights), to_grid(x.view()),
                          to_grid(dy.view()));
@@ -32,11 +34,8 @@ struct LinearTest : ::testing::Test {
 };
 
 TEST_F(LinearTest, MatchesReference) {
-  LinearScratch scratch;
-  Matrix y(kRows, kOut);
   Matrix dx(kRows, kIn);
   Buffer<float> gradients(table.flat_size());
-  linear.forward(x.view(), scratch, y);
   linear.backward(x.view(), dy.view(), scratch, dx, {gradients.data()});
   expect_close("y", to_grid(y), expected().y);
   expect_close("dx", to_grid(dx), expected().dx);
@@ -45,7 +44,6 @@ TEST_F(LinearTest, MatchesReference) {
 }
 
 TEST_F(LinearTest, GradientMayOverwriteTheInput) {
-  LinearScratch scratch;
   Buffer<float> gradients(table.flat_size());
   const Derivatives wanted = expected();
   linear.backward(x.view(), dy.view(), scratch, x.view(), {gradients.data()});
@@ -54,7 +52,6 @@ TEST_F(LinearTest, GradientMayOverwriteTheInput) {
 }
 
 TEST_F(LinearTest, GradientsAccumulate) {
-  LinearScratch scratch;
   Matrix dx(kRows, kIn);
   Buffer<float> gradients(table.flat_size());
   for (int pass = 0; pass < 3; ++pass) {
@@ -68,12 +65,10 @@ TEST_F(LinearTest, GradientsAccumulate) {
 }
 
 TEST_F(LinearTest, Bf16IsWithinTheRoundingOfItsOperands) {
-  LinearScratch scratch;
-  Matrix y(kRows, kOut);
   Matrix dx(kRows, kIn);
   Buffer<float> gradients(table.flat_size());
-  linear.prepare({weights.data()}, Precision::bf16);
-  linear.forward(x.view(), scratch, y);
+  weights.set_precision(Precision::bf16);
+  linear.forward(weights, x.view(), scratch, y);
   linear.backward(x.view(), dy.view(), scratch, dx, {gradients.data()});
   // Each of the two factors is rounded to 8 bits: at most 2^-9 each.
   constexpr double kBf16Tolerance = 2.0 / 512.0;
@@ -89,8 +84,7 @@ TEST(Linear, SameBitsWithAnyNumberOfThreads) {
   constexpr dim_t kWidth = 96;
   ParameterTable table;
   Linear linear(table, "", kWidth, kWidth, Init::normal(1.0F));
-  const Buffer<float> weights = random_weights(table, 1);
-  linear.prepare({weights.data()}, Precision::f32);
+  const ParameterValues weights = random_weights(table, 1);
   const RandomMatrix x(kManyRows, kWidth, 2);
   const RandomMatrix dy(kManyRows, kWidth, 3);
   EXPECT_TRUE(same_with_any_thread_count([&] {
@@ -98,7 +92,7 @@ TEST(Linear, SameBitsWithAnyNumberOfThreads) {
     Matrix y(kManyRows, kWidth);
     Matrix dx(kManyRows, kWidth);
     Buffer<float> gradients(table.flat_size());
-    linear.forward(x.view(), scratch, y);
+    linear.forward(weights, x.view(), scratch, y);
     linear.backward(x.view(), dy.view(), scratch, dx, {gradients.data()});
     return std::tuple(to_grid(y).values, to_grid(dx).values,
                       to_values(table, gradients).at("weight").values,

@@ -18,17 +18,14 @@ const auto kEquation = [](const auto& parameters, const auto& x) {
 struct MlpTest : ::testing::Test {
   ParameterTable table;
   Mlp mlp{table, "mlp.", kWidth, 0.02F, 0.01F};
-  Buffer<float> weights = random_weights(table, 1);
+  ParameterValues weights = random_weights(table, 1);
   RandomMatrix x{kRows, kWidth, 2};
   RandomMatrix dy{kRows, kWidth, 3};
   MlpScratch scratch;
   Matrix p{kRows, mlp.inner_width()};
   Matrix y{kRows, kWidth};
 
-  void SetUp() override {
-    mlp.prepare({weights.data()}, Precision::f32);
-    mlp.forward(x.view(), scratch, p, y);
-  }
+  void SetUp() override { mlp.forward(weights, x.view(), scratch, p, y); }
   Derivatives expected() {
     return differentiate(kEquation, to_values(table, weights), to_grid(x.view()),
                          to_grid(dy.view()));

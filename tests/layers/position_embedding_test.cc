@@ -29,7 +29,7 @@ const auto kEquation = [](const auto& parameters, const auto& x) {
 TEST(PositionEmbedding, MatchesReference) {
   ParameterTable table;
   const PositionEmbedding positions(table, "", kContext, kWidth, 0.02F);
-  const Buffer<float> weights = random_weights(table, 1);
+  const ParameterValues weights = random_weights(table, 1);
   RandomMatrix x(kLayout.total_rows(), kWidth, 2);
   const RandomMatrix dy(kLayout.total_rows(), kWidth, 3);
   const Values parameters = to_values(table, weights);
@@ -38,7 +38,7 @@ TEST(PositionEmbedding, MatchesReference) {
   expect_consistent(kEquation, parameters, to_grid(x.view()), to_grid(dy.view()));
 
   Buffer<float> gradients(table.flat_size());
-  positions.forward({weights.data()}, kLayout, x.view());
+  positions.forward(weights, kLayout, x.view());
   positions.backward(kLayout, dy.view(), {gradients.data()});
   expect_close("y", to_grid(x.view()), expected.y);
   expect_close(to_values(table, gradients), expected.parameters);
@@ -47,10 +47,10 @@ TEST(PositionEmbedding, MatchesReference) {
 TEST(PositionEmbedding, RefusesSequencesBeyondTheContext) {
   ParameterTable table;
   const PositionEmbedding positions(table, "", kContext, kWidth, 0.02F);
-  const Buffer<float> weights = random_weights(table, 1);
+  const ParameterValues weights = random_weights(table, 1);
   const PackedLayout layout = PackedLayout::uniform(kContext + 1, 1);
   Matrix y(layout.total_rows(), kWidth);
-  EXPECT_THROW(positions.forward({weights.data()}, layout, y), DataError);
+  EXPECT_THROW(positions.forward(weights, layout, y), DataError);
 }
 
 TEST(PositionEmbedding, SameBitsWithAnyNumberOfThreads) {

@@ -142,24 +142,24 @@ struct SingleLayer {
                        const FeedbackConfig& feedback = feedback_of("bptt"))
       : layer(table, "", make_cell(spec.kind, spec.reset, spec.input, spec.hidden),
               make_feedback(feedback, spec.state(), 1, "diagonal")),
-        tape(layer.make_tape()) {
-    weights.resize(table.flat_size());
+        tape(layer.make_tape()),
+        weights(table) {
+    const std::span<float> flat = weights.mutable_span();
     for (std::size_t k = 0; k < 4; ++k) {
       std::copy(p[k].values.begin(), p[k].values.end(),
-                weights.data() + table.entries()[k].id.offset);
+                flat.begin() + table.entries()[k].id.offset);
     }
-    layer.prepare({weights.data()}, Precision::f32);
   }
   Grid<float> forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state) {
     Grid<float> y(x.rows, layer.output_width());
-    layer.forward(layout, x, state, *tape, y.view());
+    layer.forward(weights, layout, x, state, *tape, y.view());
     return y;
   }
 
   ParameterTable table;
   RecurrentLayer layer;
   std::unique_ptr<MixerTape> tape;
-  Buffer<float> weights;
+  ParameterValues weights;
 };
 
 LayerSpec spec_of(const CellCase& cell, dim_t input, dim_t hidden) {

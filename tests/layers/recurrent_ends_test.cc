@@ -53,13 +53,13 @@ class Layer {
         layer_(table_, "",
                make_cell(batch.spec.kind, batch.spec.reset, batch.spec.input, batch.spec.hidden),
                make_feedback(feedback, batch.spec.state(), 1, "diagonal")),
-        tape_(layer_.make_tape()) {
-    weights_.resize(table_.flat_size());
+        tape_(layer_.make_tape()),
+        weights_(table_) {
+    const std::span<float> weights = weights_.mutable_span();
     for (std::size_t k = 0; k < 4; ++k) {
       const auto& values = batch.parameters[k].values;
-      std::copy(values.begin(), values.end(), weights_.data() + table_.entries()[k].id.offset);
+      std::copy(values.begin(), values.end(), weights.begin() + table_.entries()[k].id.offset);
     }
-    layer_.prepare({weights_.data()}, Precision::f32);
   }
 
   enum class Ends { none, last, initial, both };
@@ -68,7 +68,7 @@ class Layer {
     const Grid<float> x(batch_.x);
     Grid<float> state(batch_.initial);
     Grid<float> y(x.rows, layer_.output_width());
-    layer_.forward(batch_.layout, x.view(), state.view(), *tape_, y.view());
+    layer_.forward(weights_, batch_.layout, x.view(), state.view(), *tape_, y.view());
 
     Grid<float> dy(errors);
     const Grid<float> last(batch_.last);
@@ -89,7 +89,7 @@ class Layer {
   ParameterTable table_;
   RecurrentLayer layer_;
   std::unique_ptr<MixerTape> tape_;
-  Buffer<float> weights_;
+  ParameterValues weights_;
 };
 
 class EndGradientsOf : public ::testing::TestWithParam<CellCase> {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,13 +78,13 @@ class FastStack {
       }
       tapes_.push_back(layers_.back()->make_tape());
     }
-    weights_.resize(table_.flat_size());
+    weights_.emplace(table_, precision);
     gradients_.resize(table_.flat_size());
+    const std::span<float> weights = weights_->mutable_span();
     for (std::size_t i = 0; i < table_.entries().size(); ++i) {
       const auto& values = stack.parameters[i / 4][i % 4].values;
-      std::copy(values.begin(), values.end(), weights_.data() + table_.entries()[i].id.offset);
+      std::copy(values.begin(), values.end(), weights.begin() + table_.entries()[i].id.offset);
     }
-    for (auto& layer : layers_) layer->prepare({weights_.data()}, precision);
   }
 
   const ParameterTable& table() const { return table_; }
@@ -132,7 +134,8 @@ class FastStack {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       Grid<float> state = float_of(batch.initial[l]);
       Grid<float> s(batch.x.rows, layers_[l]->output_width());
-      layers_[l]->forward(batch.layout, inputs.back().view(), state.view(), *tapes_[l], s.view());
+      layers_[l]->forward(*weights_, batch.layout, inputs.back().view(), state.view(), *tapes_[l],
+                          s.view());
       result.last_states.emplace_back(state);
       Grid<double> y = reference::apply_map(batch.maps[l], Grid<double>(s));
       if (batch.skip) add_to(Grid<double>(inputs.back()), y);
@@ -185,7 +188,7 @@ class FastStack {
   ParameterTable table_;
   std::vector<std::unique_ptr<RecurrentLayer>> layers_;
   std::vector<std::unique_ptr<MixerTape>> tapes_;
-  Buffer<float> weights_;
+  std::optional<ParameterValues> weights_;  // made when the table is complete
   Buffer<float> gradients_;
 };
 

@@ -39,7 +39,6 @@ class SoftmaxHeadTest : public ::testing::TestWithParam<dim_t> {
   void SetUp() override {
     Rng rng(4);
     for (token_t& target : targets) target = static_cast<token_t>(rng.below(kVocab));
-    head.prepare({weights.data()}, Precision::f32);
   }
 
   Derivatives expected() const {
@@ -50,7 +49,7 @@ class SoftmaxHeadTest : public ::testing::TestWithParam<dim_t> {
   dim_t rows = GetParam();
   ParameterTable table;
   SoftmaxHead head{table, "", kWidth, kVocab, 0.02F};
-  Buffer<float> weights = random_weights(table, 1);
+  ParameterValues weights = random_weights(table, 1);
   RandomMatrix h{rows, kWidth, 2, 2.0};
   std::vector<token_t> targets = std::vector<token_t>(static_cast<std::size_t>(rows));
 };
@@ -60,7 +59,7 @@ TEST_P(SoftmaxHeadTest, MatchesReference) {
   Matrix dh(rows, kWidth);
   Buffer<float> gradients(table.flat_size());
   const HeadResult result =
-      head.forward_backward(h.view(), targets, kScale, scratch, dh, {gradients.data()});
+      head.forward_backward(weights, h.view(), targets, kScale, scratch, dh, {gradients.data()});
   const Derivatives wanted = expected();
   EXPECT_NEAR(result.loss, wanted.y(0, 0), kF32Tolerance * wanted.y(0, 0));
   expect_close("dh", to_grid(dh), wanted.dx);
@@ -72,7 +71,7 @@ TEST_P(SoftmaxHeadTest, CountsTheMostProbableTargets) {
   Matrix dh(rows, kWidth);
   Buffer<float> gradients(table.flat_size());
   const HeadResult result =
-      head.forward_backward(h.view(), targets, kScale, scratch, dh, {gradients.data()});
+      head.forward_backward(weights, h.view(), targets, kScale, scratch, dh, {gradients.data()});
   const auto logits = reference::linear(to_values(table, weights), "", to_grid(h.view()));
   dim_t correct = 0;
   for (dim_t i = 0; i < rows; ++i) {
@@ -88,8 +87,8 @@ TEST_P(SoftmaxHeadTest, EvaluationGivesTheLossOfTraining) {
   Matrix dh(rows, kWidth);
   Buffer<float> gradients(table.flat_size());
   const HeadResult training =
-      head.forward_backward(h.view(), targets, kScale, scratch, dh, {gradients.data()});
-  const HeadResult evaluation = head.evaluate(h.view(), targets, scratch);
+      head.forward_backward(weights, h.view(), targets, kScale, scratch, dh, {gradients.data()});
+  const HeadResult evaluation = head.evaluate(weights, h.view(), targets, scratch);
   EXPECT_EQ(evaluation.loss, training.loss);
   EXPECT_EQ(evaluation.correct, training.correct);
 }
@@ -99,10 +98,36 @@ TEST_P(SoftmaxHeadTest, GradientMayOverwriteTheInput) {
   Matrix dh(rows, kWidth);
   Buffer<float> apart(table.flat_size());
   Buffer<float> in_place(table.flat_size());
-  head.forward_backward(h.view(), targets, kScale, scratch, dh, {apart.data()});
-  head.forward_backward(h.view(), targets, kScale, scratch, h.view(), {in_place.data()});
+  head.forward_backward(weights, h.view(), targets, kScale, scratch, dh, {apart.data()});
+  head.forward_backward(weights, h.view(), targets, kScale, scratch, h.view(), {in_place.data()});
   EXPECT_EQ(to_grid(h.view()).values, to_grid(dh).values);
   EXPECT_TRUE(std::ranges::equal(in_place.span(), apart.span()));
+}
+
+TEST_P(SoftmaxHeadTest, EveryPassTakesChangedWeights) {
+  SoftmaxHeadScratch scratch;
+  const auto expect_takes_changes = [&](const auto& pass) {
+    const auto before = pass(head);
+    for (float& weight : weights.mutable_span()) weight *= 0.5F;
+    ParameterTable same_table;
+    SoftmaxHead fresh(same_table, "", kWidth, kVocab, 0.02F);
+    const auto after = pass(head);
+    EXPECT_NE(after, before);
+    EXPECT_EQ(after, pass(fresh));
+  };
+  expect_takes_changes([&](SoftmaxHead& each) {
+    Matrix dh(rows, kWidth);
+    Buffer<float> gradients(table.flat_size());
+    each.forward_backward(weights, h.view(), targets, kScale, scratch, dh, {gradients.data()});
+    return to_grid(dh).values;
+  });
+  expect_takes_changes(
+      [&](SoftmaxHead& each) { return each.evaluate(weights, h.view(), targets, scratch).loss; });
+  expect_takes_changes([&](SoftmaxHead& each) {
+    Matrix logits(rows, kVocab);
+    each.logits(weights, h.view(), scratch, logits);
+    return to_grid(logits).values;
+  });
 }
 
 TEST_P(SoftmaxHeadTest, SameBitsWithAnyNumberOfThreads) {
@@ -111,7 +136,7 @@ TEST_P(SoftmaxHeadTest, SameBitsWithAnyNumberOfThreads) {
     Matrix dh(rows, kWidth);
     Buffer<float> gradients(table.flat_size());
     const HeadResult result =
-        head.forward_backward(h.view(), targets, kScale, scratch, dh, {gradients.data()});
+        head.forward_backward(weights, h.view(), targets, kScale, scratch, dh, {gradients.data()});
     return std::tuple(result.loss, to_grid(dh).values,
                       to_values(table, gradients).at("weight").values);
   }));
@@ -132,12 +157,11 @@ TEST(SoftmaxHead, ReferenceIsConsistent) {
 TEST(SoftmaxHead, LogitsAreTheLinearMap) {
   ParameterTable table;
   SoftmaxHead head(table, "", kWidth, kVocab, 0.02F);
-  const Buffer<float> weights = random_weights(table, 1);
-  head.prepare({weights.data()}, Precision::f32);
+  const ParameterValues weights = random_weights(table, 1);
   const RandomMatrix h(3, kWidth, 2);
   SoftmaxHeadScratch scratch;
   Matrix logits(3, kVocab);
-  head.logits(h.view(), scratch, logits);
+  head.logits(weights, h.view(), scratch, logits);
   expect_close("logits", to_grid(logits),
                reference::linear(to_values(table, weights), "", to_grid(h.view())));
 }

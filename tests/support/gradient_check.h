@@ -11,6 +11,7 @@
 #include <complex>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,14 +32,16 @@ inline constexpr double kDoubleTolerance = 1e-11;
 
 using Values = reference::NamedGrids<double>;
 
-inline Buffer<float> random_weights(const ParameterTable& table, std::uint64_t seed) {
+inline ParameterValues random_weights(const ParameterTable& table, std::uint64_t seed) {
   constexpr double kDeviation = 0.3;  // large enough for every non-linearity to bend
-  Buffer<float> weights(table.flat_size());
+  ParameterValues weights(table);
+  const std::span<float> flat = weights.mutable_span();
   Rng rng(seed);
   for (const ParameterInfo& entry : table.entries()) {
     const double centre = entry.init.kind == Init::Kind::one ? 1.0 : 0.0;
     for (dim_t i = 0; i < entry.id.size(); ++i) {
-      weights[entry.id.offset + i] = static_cast<float>(centre + kDeviation * rng.normal());
+      flat[static_cast<std::size_t>(entry.id.offset + i)] =
+          static_cast<float>(centre + kDeviation * rng.normal());
     }
   }
   return weights;
@@ -53,12 +56,19 @@ inline reference::Grid<double> to_grid(ConstMatrixF m) {
 }
 
 /// The parameters (or gradients) of a flat buffer by name.
-inline Values to_values(const ParameterTable& table, const Buffer<float>& flat) {
+inline Values to_values(const ParameterTable& table, std::span<const float> flat) {
   Values values;
   for (const ParameterInfo& entry : table.entries()) {
-    values[entry.name] = to_grid(Weights{flat.data()}(entry.id));
+    const ParameterId& id = entry.id;
+    values[entry.name] = to_grid(ConstMatrixF(flat.data() + id.offset, id.rows, id.cols));
   }
   return values;
+}
+inline Values to_values(const ParameterTable& table, const Buffer<float>& gradients) {
+  return to_values(table, gradients.span());
+}
+inline Values to_values(const ParameterTable& table, const ParameterValues& weights) {
+  return to_values(table, weights.span());
 }
 
 template <typename S, typename Make>

@@ -28,13 +28,13 @@ struct MixerResult {
 };
 
 /// One forward and backward pass over a tape. `initial` [B, state width], or empty.
-inline MixerResult run_mixer(Mixer& mixer, const ParameterTable& table, const PackedLayout& layout,
-                             ConstMatrixF x, ConstMatrixF dy, ConstMatrixF initial,
-                             MixerTape& tape) {
+inline MixerResult run_mixer(Mixer& mixer, const ParameterTable& table, Weights weights,
+                             const PackedLayout& layout, ConstMatrixF x, ConstMatrixF dy,
+                             ConstMatrixF initial, MixerTape& tape) {
   Matrix state(initial.rows, initial.cols);
   for (dim_t i = 0; i < initial.rows * initial.cols; ++i) state.view().data[i] = initial.data[i];
   Matrix y(x.rows, mixer.output_width());
-  mixer.forward(layout, x, initial.empty() ? MatrixF{} : state.view(), tape, y);
+  mixer.forward(weights, layout, x, initial.empty() ? MatrixF{} : state.view(), tape, y);
 
   Matrix error(dy.rows, dy.cols);  // backward may destroy it
   for (dim_t i = 0; i < dy.rows * dy.cols; ++i) error.view().data[i] = dy.data[i];
@@ -44,10 +44,11 @@ inline MixerResult run_mixer(Mixer& mixer, const ParameterTable& table, const Pa
   return {to_grid(y), to_grid(dx), to_values(table, gradients), to_grid(state)};
 }
 
-inline MixerResult run_mixer(Mixer& mixer, const ParameterTable& table, const PackedLayout& layout,
-                             ConstMatrixF x, ConstMatrixF dy, ConstMatrixF initial = {}) {
+inline MixerResult run_mixer(Mixer& mixer, const ParameterTable& table, Weights weights,
+                             const PackedLayout& layout, ConstMatrixF x, ConstMatrixF dy,
+                             ConstMatrixF initial = {}) {
   const auto tape = mixer.make_tape();
-  return run_mixer(mixer, table, layout, x, dy, initial, *tape);
+  return run_mixer(mixer, table, weights, layout, x, dy, initial, *tape);
 }
 
 /// The mixer against its reference, and the reference against itself. `consistent` false leaves the
@@ -56,11 +57,10 @@ template <typename Equation>
 void expect_matches(Mixer& mixer, const ParameterTable& table, const PackedLayout& layout,
                     dim_t width, const Equation& equation, bool consistent = true,
                     ConstMatrixF initial = {}) {
-  const Buffer<float> weights = random_weights(table, 11);
-  mixer.prepare({weights.data()}, Precision::f32);
+  const ParameterValues weights = random_weights(table, 11);
   const RandomMatrix x(layout.total_rows(), width, 12);
   const RandomMatrix dy(layout.total_rows(), mixer.output_width(), 13);
-  const MixerResult actual = run_mixer(mixer, table, layout, x.view(), dy.view(), initial);
+  const MixerResult actual = run_mixer(mixer, table, weights, layout, x.view(), dy.view(), initial);
 
   const Values parameters = to_values(table, weights);
   const Derivatives expected =
