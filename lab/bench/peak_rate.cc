@@ -115,7 +115,8 @@ PeakRate::PeakRate(Precision precision) : multiply_adds_(on_vectors) {
     }
   }
   Buffer<float> sums(kSumNumbers);
-  flops_ = static_cast<double>(multiply_adds_(1, sums.data()) * kRounds * kTasksPerThread * thread_count());
+  flops_ = static_cast<double>(multiply_adds_(1, sums.data()) * kRounds * kTasksPerThread *
+                               thread_count());
 }
 
 double PeakRate::run() {
