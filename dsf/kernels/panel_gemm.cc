@@ -245,8 +245,8 @@ void multiply_packed(const float* a, const float* panel, dim_t depth, Into into,
   });
 }
 
-// Two vectors a panel: the block of six rows fills the registers.
-bool fills_registers() { return kVectors == 2; }
+// Two vectors a panel.
+bool is_avx2() { return kVectors == 2; }
 
 }  // namespace dsf::panels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -257,9 +257,9 @@ HWY_EXPORT(multiply_panels);
 HWY_EXPORT(pack_rows);
 HWY_EXPORT(pack_columns);
 HWY_EXPORT(multiply_packed);
-HWY_EXPORT(fills_registers);
+HWY_EXPORT(is_avx2);
 
-bool fast() { return HWY_DYNAMIC_DISPATCH(fills_registers)(); }
+bool fast() { return HWY_DYNAMIC_DISPATCH(is_avx2)(); }
 
 void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c) {
   constexpr dim_t kMostDeep = 256;  // a panel of it stays in the first-level cache

@@ -6,10 +6,10 @@
 //
 //   C [m, n]  =  A B   or   C += A B,   row-major
 //
-// B lies in panels of 16 columns, row by row. A block of up to six rows of C, 16 columns wide, stays in
-// registers while its rows of A meet the panel. With at most three rows, a block takes several panels,
-// so that there are enough independent sums to hide the latency of a multiply-add. Each sum takes its
-// terms in the order of the inner dimension, in whatever block it is.
+// B lies in panels of 16 columns, row by row. A block of up to six rows of C stays in registers while its
+// rows of A meet one panel, or several at once where the registers hold more sums: with AVX-512, or
+// with few rows. So there are enough independent sums to hide the latency of a multiply-add. Each sum
+// takes its terms in the order of the inner dimension, in whatever block it is.
 
 #include "dsf/base/buffer.h"
 #include "dsf/base/view.h"
@@ -44,8 +44,8 @@ class PackedRight {
 
 /// C (+)= op(A) op(B), both packed piece by piece: large tiles pay for that.
 void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c);
-/// Whether a block fills this machine's registers, as it does with AVX2. Then `multiply` is as fast as
-/// sgemm at its best, and sgemm is at half of that if its operands lie badly.
+/// Whether `multiply` is the faster one here, as it is with AVX2: it is as fast as sgemm at its best, and
+/// sgemm is at half of that if its operands lie badly. With AVX-512 sgemm is no slower.
 bool fast();
 
 }  // namespace dsf::panels
