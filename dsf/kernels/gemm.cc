@@ -19,16 +19,12 @@
 namespace dsf {
 namespace {
 
-// A tile of C by our own panels if they are fast here and the tile is large enough to pay for packing,
-// otherwise by sgemm. Its kernels are at their best with both matrices untransposed and the rows
+// A tile of C by sgemm. Its kernels are at their best with both matrices untransposed and the rows
 // of B at a good distance. What is not so (or not f32) is copied piece by piece, where it meets
 // enough of the other matrix to pay for the copy.
-void multiply_tile(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into,
-                   MatrixF c) {
+void multiply_by_sgemm(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into,
+                       MatrixF c) {
   constexpr dim_t kCopyPays = 64;
-  if (panels::fast() && c.rows >= kCopyPays && c.cols >= kCopyPays) {
-    return panels::multiply(op_a, a, op_b, b, into, c);
-  }
   constexpr dim_t kCopyDepth = 256;  // the copies stay in the second-level cache
   thread_local Buffer<float> scratch_a;
   thread_local Buffer<float> scratch_b;
@@ -88,17 +84,11 @@ std::string_view name_of(Bf16 bf16) {
 
 bool has_fast_bf16() { return bf16_by() != Bf16::emulated; }
 
-Multiplier multiplier_of(Precision precision) {
-  if (precision == Precision::f32) return Multiplier::sgemm;
-  switch (bf16_by()) {
-    case Bf16::amx:
-      return Multiplier::amx;
-    case Bf16::avx512_bf16:
-      return Multiplier::xsmm;
-    case Bf16::emulated:
-      break;
-  }
-  return Multiplier::sgemm;
+Multiplier multiplier_of(Precision precision, dim_t m, dim_t n) {
+  constexpr dim_t kPackingPays = 64;
+  if (precision == Precision::bf16 && bf16_by() == Bf16::amx) return Multiplier::amx;
+  if (precision == Precision::bf16 && bf16_by() == Bf16::avx512_bf16) return Multiplier::xsmm;
+  return std::min(m, n) >= kPackingPays ? Multiplier::panels : Multiplier::sgemm;
 }
 
 PackedMultiplier packed_multiplier_of(Precision precision) {
@@ -111,10 +101,10 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
   assert(a.precision == b.precision);
   assert(op_rows(op_a, a) == c.rows && op_cols(op_b, b) == c.cols && op_rows(op_b, b) == k);
   if (is_trivial(k, into, c)) return;
-  const Multiplier multiplier = multiplier_of(a.precision);
-  const bool on_units = multiplier == Multiplier::amx;
-  const CopiedGrid grid = on_units ? choose_unit_grid(c.rows, c.cols, k, 2 * thread_count())
-                                   : choose_copied_grid(c.rows, c.cols, k);
+  const Multiplier multiplier = multiplier_of(a.precision, c.rows, c.cols);
+  const CopiedGrid grid = multiplier == Multiplier::sgemm
+                              ? choose_copied_grid(c.rows, c.cols, k)
+                              : choose_packed_grid(c.rows, c.cols, k, 2 * thread_count());
   const TileGrid& tiles = grid.tiles;
   const DepthParts& parts = grid.parts;
 
@@ -141,8 +131,10 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
         return amx::multiply(op_a, a_part, op_b, b_part, where, sum);
       case Multiplier::xsmm:
         return xsmm::multiply(op_a, a_part, op_b, b_part, where, sum);
+      case Multiplier::panels:
+        return panels::multiply(op_a, a_part, op_b, b_part, where, sum);
       case Multiplier::sgemm:
-        return multiply_tile(op_a, a_part, op_b, b_part, where, sum);
+        return multiply_by_sgemm(op_a, a_part, op_b, b_part, where, sum);
     }
   });
   add_up(std::span(sums).first(static_cast<std::size_t>(parts.count)));

@@ -9,11 +9,11 @@
 
 namespace dsf {
 
-/// Whose kernels multiply operands of a precision on this machine if both are as they are: oneDNN's
-/// sgemm (with AVX2 alone our own panels take its large tiles), libxsmm's, or our own on AMX.
-enum class Multiplier { sgemm, xsmm, amx };
-Multiplier multiplier_of(Precision precision);
-/// The same if B is packed once for many products: our own on panels (panel_gemm.h) take sgemm's place.
+/// Whose kernels make C [m, n] from operands of a precision if both are as they are: our own on panels
+/// (panel_gemm.h), oneDNN's sgemm if m or n is small, libxsmm's, or our own on AMX.
+enum class Multiplier { panels, sgemm, xsmm, amx };
+Multiplier multiplier_of(Precision precision, dim_t m, dim_t n);
+/// The same if B is packed once for many products.
 enum class PackedMultiplier { panels, xsmm, amx };
 PackedMultiplier packed_multiplier_of(Precision precision);
 

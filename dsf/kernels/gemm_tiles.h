@@ -108,10 +108,10 @@ constexpr CopiedGrid choose_copied_grid(dim_t m, dim_t n, dim_t k) {
   return {tiles, cut_depth(k, ceil_div(kEnoughTasks, tiles.count()))};
 }
 
-/// Tiles for matrix units, at least `wanted` if the product is large enough. The units take the
-/// terms of a sum in the same order in whatever tile it is, so this cut may follow the number of
-/// threads: tiles are as large as can be, because what is read or packed for one meets all of it.
-constexpr TileGrid choose_unit_tiles(dim_t m, dim_t n, dim_t k, dim_t most_rows, dim_t wanted) {
+/// Tiles, at least `wanted` if the product is large enough, of kernels that take the terms of a sum in
+/// the same order in whatever tile it is. So this cut may follow the number of threads: tiles are as
+/// large as can be, because what is read or packed for one meets all of it.
+constexpr TileGrid choose_large_tiles(dim_t m, dim_t n, dim_t k, dim_t most_rows, dim_t wanted) {
   constexpr dim_t kLeastSide = 128;
   constexpr dim_t kMostCols = 4 * kPanelCols;
   const dim_t even_rows = ceil_div(m, std::max<dim_t>(ceil_div(m, most_rows), 1));
@@ -128,10 +128,10 @@ constexpr TileGrid choose_unit_tiles(dim_t m, dim_t n, dim_t k, dim_t most_rows,
 
 /// The same for operands that are packed tile by tile. The parts of the depth do decide the order of
 /// a sum: they follow from the shape alone, as anywhere.
-constexpr CopiedGrid choose_unit_grid(dim_t m, dim_t n, dim_t k, dim_t wanted) {
+constexpr CopiedGrid choose_packed_grid(dim_t m, dim_t n, dim_t k, dim_t wanted) {
   constexpr dim_t kMostRows = 1024;
   const DepthParts parts = choose_copied_grid(m, n, k).parts;
-  return {choose_unit_tiles(m, n, parts.depth, kMostRows, ceil_div(wanted, parts.count)), parts};
+  return {choose_large_tiles(m, n, parts.depth, kMostRows, ceil_div(wanted, parts.count)), parts};
 }
 
 }  // namespace dsf

@@ -120,8 +120,10 @@ void multiply_without_kernel(const OperandView& a, const std::byte* panel, Into 
   onednn::sgemm(rows.op, rows.view, Op::none, b, into, c);
 }
 
+// Each piece of B is packed once for all rows of C, and meets some of A's at a time.
 void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c) {
-  constexpr dim_t kMostDeep = 512;  // what is packed at a time stays in the second-level cache
+  constexpr dim_t kMostDeep = 512;
+  constexpr dim_t kMostRows = 256;  // of A, packed, with a panel in the second-level cache
   assert(a.precision == Precision::bf16);
   thread_local Buffer<std::byte> panels;
   const dim_t depth = op_cols(op_a, a);
@@ -130,8 +132,11 @@ void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into
     const dim_t bytes = panel_bytes(b.precision, deep);
     panels.ensure(bytes * ceil_div(c.cols, kPanelCols));
     pack_panels(op_b, op_block(op_b, b, k, deep, 0, c.cols), bytes, panels.data());
-    const OperandView rows = present_rows(op_a, op_block(op_a, a, 0, c.rows, k, deep));
-    multiply_panels(rows, {panels.data(), bytes}, into, c);
+    for (dim_t row = 0; row < c.rows; row += kMostRows) {
+      const MatrixF part = c.middle_rows(row, std::min(kMostRows, c.rows - row));
+      const OperandView rows = present_rows(op_a, op_block(op_a, a, row, part.rows, k, deep));
+      multiply_panels(rows, {panels.data(), bytes}, into, part);
+    }
     into = Into::accumulate;
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 // Matrix products with kernels that libxsmm generates: in bf16 all of them, in f32 those with a packed
-// B. (Weight gradients in f32 are as fast or faster with oneDNN, which transposes more cheaply.) Every
+// B (weight gradients in f32 are as fast on our own panels, which transpose more cheaply). Every
 // function here runs on the calling thread alone, and may be called only if available(precision) of
 // xsmm_kernels.h.
 //

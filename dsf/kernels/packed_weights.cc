@@ -76,7 +76,7 @@ TileGrid unit_tiles(dim_t m, dim_t n, dim_t k) {
   constexpr dim_t kFewRows = 128;
   constexpr dim_t kMostRows = 512;
   return m <= kFewRows ? choose_panel_tiles(m, n, k)
-                       : choose_unit_tiles(m, n, k, kMostRows, 2 * thread_count());
+                       : choose_large_tiles(m, n, k, kMostRows, 2 * thread_count());
 }
 
 }  // namespace

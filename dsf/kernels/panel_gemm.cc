@@ -21,7 +21,8 @@ constexpr int kLanes = static_cast<int>(hn::MaxLanes(Tag()));
 constexpr int kVectors = static_cast<int>(PackedRight::kCols) / kLanes;
 
 // The registers: kRows x (kPanels * kVectors) sums, a row of the panels, a number of A.
-constexpr int kMostRows = 6;
+constexpr bool kNarrow = kVectors > 1;
+constexpr int kMostRows = kNarrow ? 6 : 12;
 
 /// How the numbers of A lie that a block reads: row by row, or packed column by column, one column's
 /// kRows numbers after the other.
@@ -34,9 +35,9 @@ HWY_NOINLINE void multiply_block(const float* a, dim_t a_stride, const float* pa
   const Tag d;
   constexpr int kWide = kPanels * kVectors;
   hn::Vec<Tag> sums[kRows][kWide];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int j = 0; j < kWide; ++j) {
       sums[i][j] =
           into == Into::accumulate ? hn::LoadU(d, c + i * c_stride + j * kLanes) : hn::Zero(d);
@@ -44,21 +45,21 @@ HWY_NOINLINE void multiply_block(const float* a, dim_t a_stride, const float* pa
   }
   for (dim_t k = 0; k < depth; ++k) {
     hn::Vec<Tag> b[kWide];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int j = 0; j < kWide; ++j) {
       b[j] = hn::Load(
           d, panel + j / kVectors * apart + k * PackedRight::kCols + j % kVectors * kLanes);
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
       const auto x = hn::Set(d, kFrom == RowsOf::packed ? a[k * kRows + i] : a[i * a_stride + k]);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int j = 0; j < kWide; ++j) sums[i][j] = hn::MulAdd(x, b[j], sums[i][j]);
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int j = 0; j < kWide; ++j) hn::StoreU(sums[i][j], d, c + i * c_stride + j * kLanes);
   }
 }
@@ -91,7 +92,6 @@ constexpr BlockOf kBlockOf = {multiply_block<kRows, 1, kFrom>,
 // vectors of products per cycle and takes four cycles for each, so at least eight sums are needed.
 template <RowsOf kFrom>
 HWY_INLINE BlockOf block_of(dim_t rows) {
-  constexpr bool kNarrow = kVectors > 1;
   switch (rows) {
     case 1:
       return kBlockOf < 1, kNarrow ? 4 : 8, kFrom > ;
@@ -104,8 +104,27 @@ HWY_INLINE BlockOf block_of(dim_t rows) {
     case 5:
       return kBlockOf < 5, kNarrow ? 1 : 4, kFrom > ;
     default:
-      return kBlockOf < 6, kNarrow ? 1 : 4, kFrom > ;
+      break;
   }
+  if constexpr (!kNarrow) {
+    switch (rows) {
+      case 7:
+        return kBlockOf<7, 2, kFrom>;
+      case 8:
+        return kBlockOf<8, 2, kFrom>;
+      case 9:
+        return kBlockOf<9, 2, kFrom>;
+      case 10:
+        return kBlockOf<10, 2, kFrom>;
+      case 11:
+        return kBlockOf<11, 2, kFrom>;
+      case 12:
+        return kBlockOf<12, 2, kFrom>;
+      default:
+        break;
+    }
+  }
+  return kBlockOf < 6, kNarrow ? 1 : 4, kFrom > ;
 }
 
 /// The rows of A and C in blocks of nearly equal height.
@@ -196,7 +215,7 @@ void pack_rows(ConstMatrixF b, float* panels) {
 // The columns of A, which are the rows of A^T, in RowBlocks, each packed for RowsOf::packed. Whole vectors are
 // written: what lies beyond a block's height is overwritten by its next column.
 void pack_columns(ConstMatrixF a, float* packed) {
-  constexpr int kReach = 8;  // numbers that a copy writes
+  constexpr int kReach = kNarrow ? 8 : 16;  // numbers that a copy writes
   static_assert(kReach >= kMostRows);
   const hn::CappedTag<float, kReach> d;
   constexpr int kStep = static_cast<int>(hn::MaxLanes(hn::CappedTag<float, kReach>()));
@@ -245,9 +264,6 @@ void multiply_packed(const float* a, const float* panel, dim_t depth, Into into,
   });
 }
 
-// Two vectors a panel.
-bool is_avx2() { return kVectors == 2; }
-
 }  // namespace dsf::panels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -257,35 +273,30 @@ HWY_EXPORT(multiply_panels);
 HWY_EXPORT(pack_rows);
 HWY_EXPORT(pack_columns);
 HWY_EXPORT(multiply_packed);
-HWY_EXPORT(is_avx2);
 
-bool fast() { return HWY_DYNAMIC_DISPATCH(is_avx2)(); }
-
+// Each piece of B is packed once for all rows of C, and meets a few of A's at a time.
 void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c) {
-  constexpr dim_t kMostDeep = 256;  // a panel of it stays in the first-level cache
-  constexpr dim_t kMostWide = 256;  // the panels of it, and the blocks of A, in the second
+  constexpr dim_t kMostDeep = 256;  // what a block meets of B stays in the first-level cache
+  constexpr dim_t kMostRows = 96;   // whole blocks of A, which stay in the second
   thread_local Buffer<float> wide;
   thread_local Buffer<float> blocks;
   thread_local PackedRight right;
   const dim_t k = op_cols(op_a, a);
   for (dim_t begin = 0; begin < k; begin += kMostDeep) {
     const dim_t deep = std::min(kMostDeep, k - begin);
-    const OperandView left = op_block(op_a, a, 0, c.rows, begin, deep);
-    if (op_a == Op::transpose) {
-      blocks.ensure(c.rows * deep);
+    right.reshape(deep, c.cols);
+    right.pack(op_b, op_block(op_b, b, begin, deep, 0, c.cols), 0);
+    for (dim_t row = 0; row < c.rows; row += kMostRows) {
+      const MatrixF part = c.middle_rows(row, std::min(kMostRows, c.rows - row));
+      const OperandView left = op_block(op_a, a, row, part.rows, begin, deep);
+      if (op_a == Op::none) {
+        right.multiply(left, 0, into, part);
+        continue;
+      }
+      blocks.ensure(part.rows * deep);
       const Factor columns = present(Op::none, left, left.precision == Precision::bf16, wide);
       HWY_DYNAMIC_DISPATCH(pack_columns)(columns.view, blocks.data());
-    }
-    for (dim_t col = 0; col < c.cols; col += kMostWide) {
-      const MatrixF part = c.middle_cols(col, std::min(kMostWide, c.cols - col));
-      right.reshape(deep, part.cols);
-      right.pack(op_b, op_block(op_b, b, begin, deep, col, part.cols), 0);
-      if (op_a == Op::transpose) {
-        HWY_DYNAMIC_DISPATCH(multiply_packed)
-        (blocks.data(), right.panels_.data(), deep, into, part);
-      } else {
-        right.multiply(left, 0, into, part);
-      }
+      HWY_DYNAMIC_DISPATCH(multiply_packed)(blocks.data(), right.panels_.data(), deep, into, part);
     }
     into = Into::accumulate;
   }

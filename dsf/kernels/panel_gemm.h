@@ -1,14 +1,14 @@
 #pragma once
 
 // Matrix products in f32 by Highway's vectors of any width: what multiplies by weights, packed once, on
-// CPUs for which libxsmm has no kernels, and with AVX2 alone large tiles of any product. Every function
-// here runs on the calling thread alone.
+// CPUs for which libxsmm has no kernels, and large tiles of any other product. Every function here runs
+// on the calling thread alone.
 //
 //   C [m, n]  =  A B   or   C += A B,   row-major
 //
-// B lies in panels of 16 columns, row by row. A block of up to six rows of C stays in registers while its
-// rows of A meet one panel, or several at once where the registers hold more sums: with AVX-512, or
-// with few rows. So there are enough independent sums to hide the latency of a multiply-add. Each sum
+// B lies in panels of 16 columns, row by row. A block of up to 6 rows of C (12 with AVX-512) stays in
+// registers while its rows of A meet one panel, or several at once where the registers hold more sums:
+// with AVX-512, or with few rows. So there are enough independent sums to hide the latency of a multiply-add. Each sum
 // takes its terms in the order of the inner dimension, in whatever block it is.
 
 #include "dsf/base/buffer.h"
@@ -44,8 +44,5 @@ class PackedRight {
 
 /// C (+)= op(A) op(B), both packed piece by piece: large tiles pay for that.
 void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c);
-/// Whether `multiply` is the faster one here, as it is with AVX2: it is as fast as sgemm at its best, and
-/// sgemm is at half of that if its operands lie badly. With AVX-512 sgemm is no slower.
-bool fast();
 
 }  // namespace dsf::panels

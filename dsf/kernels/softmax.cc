@@ -57,13 +57,25 @@ void scale_row(float factor, dim_t n, float* x) {
   });
 }
 
-// g_j = factor x_j;   y_j = g_j rounded,   sums_j += g_j
-void scale_row_to_bf16(float factor, const float* x, dim_t n, bf16_t* y, float* sums) {
+// g_j = factor x_j, handed to `store`;   sums_j += g_j
+template <class Store>
+HWY_INLINE void scale_row_and_sum(float factor, const float* x, dim_t n, float* sums,
+                                  const Store& store) {
   for_each_lane_group(n, [&](auto d, dim_t i) HWY_ATTR {
     const auto g = hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor));
-    store_as_bf16(d, g, y + i);
+    store(d, g, i);
     hn::StoreU(hn::Add(hn::LoadU(d, sums + i), g), d, sums + i);
   });
+}
+
+void scale_row_in_place(float factor, float* x, dim_t n, float* sums) {
+  scale_row_and_sum(factor, x, n, sums,
+                    [x](auto d, auto g, dim_t i) HWY_ATTR { hn::StoreU(g, d, x + i); });
+}
+
+void scale_row_to_bf16(float factor, const float* x, dim_t n, bf16_t* y, float* sums) {
+  scale_row_and_sum(factor, x, n, sums,
+                    [y](auto d, auto g, dim_t i) HWY_ATTR { store_as_bf16(d, g, y + i); });
 }
 
 void add_to_row(const float* b, dim_t n, float* x) {
@@ -84,6 +96,7 @@ HWY_EXPORT(exp_sum);
 HWY_EXPORT(strict_exp_in_place);
 HWY_EXPORT(masking_exp_in_place);
 HWY_EXPORT(scale_row);
+HWY_EXPORT(scale_row_in_place);
 HWY_EXPORT(scale_row_to_bf16);
 HWY_EXPORT(add_to_row);
 
@@ -133,28 +146,35 @@ ExpRow exp_row(MatrixF logits, const CrossEntropy& goal, dim_t i) {
   return {z, target, goal.scale / sum};
 }
 
+// put(i, row, sums) for each row i: writes its gradient and adds that to the sums of its group.
+template <typename Put>
+void sum_by_groups(MatrixF logits, const CrossEntropy& goal, MatrixF group_sums, const Put& put) {
+  parallel_ranges(logits.rows, kGradientGroup, [&](dim_t begin, dim_t end) {
+    float* sums = group_sums.row(begin / kGradientGroup);
+    std::fill_n(sums, logits.cols, 0.0F);
+    for (dim_t i = begin; i < end; ++i) {
+      const ExpRow row = exp_row(logits, goal, i);
+      put(i, row, sums);
+      sums[row.target] -= goal.scale;
+    }
+  });
+}
+
 }  // namespace
 
-void softmax_cross_entropy(MatrixF logits, const CrossEntropy& goal) {
-  parallel_rows(logits.rows, logits.cols, [&](dim_t i) {
-    const ExpRow row = exp_row(logits, goal, i);
-    HWY_DYNAMIC_DISPATCH(scale_row)(row.factor, logits.cols, row.z);
+void softmax_cross_entropy(MatrixF logits, const CrossEntropy& goal, MatrixF group_sums) {
+  sum_by_groups(logits, goal, group_sums, [&](dim_t /*i*/, const ExpRow& row, float* sums) {
+    HWY_DYNAMIC_DISPATCH(scale_row_in_place)(row.factor, row.z, logits.cols, sums);
     row.z[row.target] -= goal.scale;
   });
 }
 
 void softmax_cross_entropy(MatrixF logits, const CrossEntropy& goal, MatrixView<bf16_t> gradient,
                            MatrixF group_sums) {
-  const dim_t n = logits.cols;
-  parallel_ranges(logits.rows, kGradientGroup, [&](dim_t begin, dim_t end) {
-    float* sums = group_sums.row(begin / kGradientGroup);
-    std::fill_n(sums, n, 0.0F);
-    for (dim_t i = begin; i < end; ++i) {
-      const ExpRow row = exp_row(logits, goal, i);
-      HWY_DYNAMIC_DISPATCH(scale_row_to_bf16)(row.factor, row.z, n, gradient.row(i), sums);
-      gradient(i, row.target) = to_bf16(row.z[row.target] * row.factor - goal.scale);
-      sums[row.target] -= goal.scale;
-    }
+  sum_by_groups(logits, goal, group_sums, [&](dim_t i, const ExpRow& row, float* sums) {
+    HWY_DYNAMIC_DISPATCH(scale_row_to_bf16)
+    (row.factor, row.z, logits.cols, gradient.row(i), sums);
+    gradient(i, row.target) = to_bf16(row.z[row.target] * row.factor - goal.scale);
   });
 }
 

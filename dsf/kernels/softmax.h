@@ -31,15 +31,16 @@ struct CrossEntropy {
   const float* bias = nullptr;
 };
 
-/// Loss and gradient in one go: the logits [n, V] are overwritten by (p - onehot(target)) * scale.
-void softmax_cross_entropy(MatrixF logits, const CrossEntropy& goal);
-
 /// Rows whose gradients are summed together.
 inline constexpr dim_t kGradientGroup = 32;
 
-/// The same with the gradient rounded into `gradient` [n, V], and its sums over the rows of each
-/// group, taken before it is rounded, in `group_sums` [ceil(n / kGradientGroup), V]. The logits are
-/// lost.
+/// Loss and gradient in one go: the logits [n, V] are overwritten by (p - onehot(target)) * scale, and
+/// `group_sums` [ceil(n / kGradientGroup), V] by the sums of that over the rows of each group, taken
+/// while a row is in the cache.
+void softmax_cross_entropy(MatrixF logits, const CrossEntropy& goal, MatrixF group_sums);
+
+/// The same with the gradient rounded into `gradient` [n, V]. The sums are taken before it is rounded; the
+/// logits are lost.
 void softmax_cross_entropy(MatrixF logits, const CrossEntropy& goal, MatrixView<bf16_t> gradient,
                            MatrixF group_sums);
 

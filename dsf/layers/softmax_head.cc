@@ -40,19 +40,18 @@ HeadResult SoftmaxHead::forward_backward(Weights weights, ConstMatrixF h,
                                    .correct = scratch.correct,
                                    .bias = linear_.bias(weights)};
         linear_.multiply(weights, h_chunk, scratch.linear, logits);
-        if (weights.precision() == Precision::f32) {
-          softmax_cross_entropy(logits, goal);
-          linear_.backward(h_chunk, logits, scratch.linear, dh_chunk, gradients);
-          return;
-        }
-        // Rounded and summed while a row is in the cache: two ways less through memory.
-        scratch.gradient.ensure(count * linear_.out());
-        const MatrixView<bf16_t> gradient(scratch.gradient.data(), count, linear_.out());
         const MatrixF sums =
             scratch.gradient_sums.reshape(ceil_div(count, kGradientGroup), linear_.out());
-        softmax_cross_entropy(logits, goal, gradient, sums);
-        linear_.backward(h_chunk, MatrixView<const bf16_t>(gradient), sums, scratch.linear,
-                         dh_chunk, gradients);
+        OperandView gradient = logits;
+        if (weights.precision() == Precision::f32) {
+          softmax_cross_entropy(logits, goal, sums);
+        } else {
+          scratch.gradient.ensure(count * linear_.out());
+          const MatrixView<bf16_t> rounded(scratch.gradient.data(), count, linear_.out());
+          softmax_cross_entropy(logits, goal, rounded, sums);
+          gradient = MatrixView<const bf16_t>(rounded);
+        }
+        linear_.backward(h_chunk, gradient, sums, scratch.linear, dh_chunk, gradients);
       });
 }
 

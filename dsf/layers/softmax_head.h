@@ -25,7 +25,7 @@ namespace dsf {
 struct SoftmaxHeadScratch {
   Matrix logits;            // [chunk, V]
   Buffer<bf16_t> gradient;  // [chunk, V], in bf16
-  Matrix gradient_sums;     // a row for every kGradientGroup rows of a chunk, in bf16
+  Matrix gradient_sums;     // a row for every kGradientGroup rows of a chunk
   LinearScratch linear;
   std::vector<float> loss;            // of the rows of a chunk
   std::vector<std::uint8_t> correct;  // of the rows of a chunk

@@ -103,8 +103,7 @@ RowBytes block_row(const ModelConfig& config, dim_t mixed) {
 
 double chunk_bytes(const ModelConfig& config, dim_t vocab, dim_t rows, Precision precision) {
   const dim_t D = config.hidden;
-  RowBytes row = {vocab, vocab + D};  // the head
-  if (precision == Precision::bf16) row.f32 += vocab / kGradientGroup;
+  RowBytes row = {vocab + vocab / kGradientGroup, vocab + D};  // the head
   if (config.block == BlockKind::transformer) {
     const dim_t inner = Mlp::kExpansion * D;
     const RowBytes mlp = {2 * D + 2 * inner, 2 * (D + inner)};

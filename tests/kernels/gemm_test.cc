@@ -378,7 +378,7 @@ TEST(TileGrid, CoversTheResultOnce) {
       for (const dim_t k : {1, 256, 20000}) {
         EXPECT_TRUE(covers_once(choose_panel_tiles(m, n, k)));
         EXPECT_TRUE(covers_once(choose_copied_grid(m, n, k).tiles));
-        EXPECT_TRUE(covers_once(choose_unit_tiles(m, n, k, 512, 8), true));
+        EXPECT_TRUE(covers_once(choose_large_tiles(m, n, k, 512, 8), true));
       }
     }
   }
@@ -402,18 +402,18 @@ TEST(TileGrid, GivesManyThreadsWorkOnTheProductsOfTraining) {
 }
 
 // As many as there are threads to work on them, and no smaller than that takes.
-TEST(TileGrid, UnitTilesFollowTheTasksWanted) {
-  EXPECT_EQ(choose_unit_tiles(1024, 512, 16000, 512, 1).count(), 2);
-  EXPECT_EQ(choose_unit_tiles(1024, 512, 16000, 512, 4).count(), 4);
-  EXPECT_EQ(choose_unit_tiles(1024, 512, 16000, 512, 32).count(), 32);
-  EXPECT_EQ(choose_unit_tiles(1024, 512, 16000, 512, 1000).count(), 32);  // 128 x 128 at the least
-  EXPECT_EQ(choose_unit_tiles(256, 256, 16, 512, 1000).count(), 1);       // not worth a task
-  EXPECT_EQ(choose_unit_tiles(1536, 512, 4096, 1024, 1).rows, 768);       // evenly
+TEST(TileGrid, LargeTilesFollowTheTasksWanted) {
+  EXPECT_EQ(choose_large_tiles(1024, 512, 16000, 512, 1).count(), 2);
+  EXPECT_EQ(choose_large_tiles(1024, 512, 16000, 512, 4).count(), 4);
+  EXPECT_EQ(choose_large_tiles(1024, 512, 16000, 512, 32).count(), 32);
+  EXPECT_EQ(choose_large_tiles(1024, 512, 16000, 512, 1000).count(), 32);  // 128 x 128 at the least
+  EXPECT_EQ(choose_large_tiles(256, 256, 16, 512, 1000).count(), 1);       // not worth a task
+  EXPECT_EQ(choose_large_tiles(1536, 512, 4096, 1024, 1).rows, 768);       // evenly
 }
 
-TEST(TileGrid, UnitTilesDoNotChangeThePartsOfTheDepth) {
+TEST(TileGrid, LargeTilesDoNotChangeThePartsOfTheDepth) {
   for (const dim_t wanted : {1, 4, 64}) {
-    const DepthParts parts = choose_unit_grid(1536, 512, 32768, wanted).parts;
+    const DepthParts parts = choose_packed_grid(1536, 512, 32768, wanted).parts;
     EXPECT_EQ(parts.count, choose_copied_grid(1536, 512, 32768).parts.count);
     EXPECT_EQ(parts.depth, choose_copied_grid(1536, 512, 32768).parts.depth);
   }
