@@ -15,10 +15,10 @@ namespace dsf {
 
 /// Sequences of a slice that multiplies by U, of `weights` numbers, each step: so many that
 /// multiplying takes longer than reading U, few enough that a batch of 128 keeps several threads
-/// busy. A small U stays in each core's own cache, where four are enough. The slices are even in
-/// number and nearly equal.
+/// busy. A small U, of 1 MB at most, stays in each core's own cache, where four are enough. The
+/// slices are even in number and nearly equal.
 constexpr dim_t slice_rows(dim_t batch, dim_t weights) {
-  constexpr dim_t kSmall = dim_t{1} << 16U;
+  constexpr dim_t kSmall = dim_t{1} << 18U;
   constexpr dim_t kMostRows = 32;
   const dim_t worth_cutting = weights <= kSmall ? 8 : 32;
   if (batch < worth_cutting) return std::max<dim_t>(batch, 1);

@@ -183,18 +183,43 @@ def test_without_a_tape(cell: str, layout: str) -> None:
     torch.testing.assert_close(quiet_last, last)
 
 
-def test_no_operator_without_a_way_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise AssertionError("an operator was called")
+def refuse_operators(*_: Any) -> None:
+    raise AssertionError("an operator was called")
 
-    monkeypatch.setattr("dsf.nn.modules.recurrent", refuse)
+
+def test_no_operator_in_eager_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("recurrent", "recurrent_backward"):
+        monkeypatch.setattr(f"dsf.nn._ops.{name}", refuse_operators)
     layer = make_layer("gru", 3, 4, 2)
     with torch.no_grad():
         layer(torch.randn(1, 1, 3))
-    layer.requires_grad_(False)
-    layer(torch.randn(5, 2, 3))
-    with pytest.raises(AssertionError, match="operator"):
-        layer(torch.randn(5, 2, 3, requires_grad=True))
+    x = torch.randn(5, 2, 3, requires_grad=True)
+    layer(x)[0].sum().backward()
+    assert x.grad is not None
+    with pytest.raises(AssertionError, match="operator"):  # create_graph=True: it refuses a second derivative
+        torch.autograd.grad(layer(x)[0].sum(), x, create_graph=True)
+
+
+@pytest.mark.parametrize("feedback", ["bptt", "dsf"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_operator_does_the_same(cell: str, layout: str, feedback: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    T, B = 7, 3
+    layer = make_layer(cell, 3, 4, 2, batch_first=layout == "batch_first", bidirectional=True, feedback=feedback)
+    leaf = leaf_of(layout, T, B, 3)
+    states = [part.detach().requires_grad_() for part in random_states(layer, B, torch.float32)]
+
+    def gradients() -> tuple[Tensor, ...]:
+        output, last = layer(inputs_of(layout, leaf, T, B), as_hx(states))
+        output = output.data if layout == "packed" else output
+        loss = output.square().sum() + sum(part.sum() for part in (last if isinstance(last, tuple) else (last,)))
+        return torch.autograd.grad(loss, [leaf, *states, *layer.parameters()])
+
+    direct = gradients()
+    monkeypatch.setattr("dsf.nn._eager.recurrent", refuse_operators)
+    monkeypatch.setattr("dsf.nn._native.may_be_called", lambda _: False)
+    for ours, operators in zip(direct, gradients()):
+        torch.testing.assert_close(ours, operators, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("feedback", ["bptt", "dsf"])

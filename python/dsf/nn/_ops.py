@@ -198,3 +198,10 @@ def _refuse(ctx: Any, *gradients: Optional[Tensor]) -> None:
 
 
 recurrent_backward.register_autograd(_refuse)
+
+
+def run(problem: Problem, inputs: Inputs, keeps_tape: bool) -> tuple[Tensor, Tensor]:
+    """Outputs of all steps and last states [B, S] by the operator."""
+    x, initial, batch_sizes, weights, a = inputs
+    output, last, _ = recurrent(x, initial, batch_sizes, *weights, a, *problem, keeps_tape)
+    return output, last

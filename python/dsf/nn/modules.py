@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Optional, Union, cast
 
 import torch
@@ -10,10 +11,9 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout as drop
 from torch.nn.utils.rnn import PackedSequence
 
-from dsf.nn import _autocast, _feedback, _generic, _native, _numbers
+from dsf.nn import _autocast, _eager, _feedback, _generic, _native, _numbers, _ops
 from dsf.nn._cells import CELLS, FUSED, Weights
 from dsf.nn._generic import Inputs, Problem
-from dsf.nn._ops import recurrent
 
 Hidden = Union[Tensor, tuple[Tensor, Tensor]]
 Device = Union[torch.device, str, int, None]
@@ -240,10 +240,17 @@ class Recurrent(nn.RNNBase):
             flat = [weight.to(cast_to) for weight in flat]
         swapped = self.batch_first and batch_sizes is None
         x = data.transpose(0, 1) if swapped else data
-        if native and not kept and _native.may_be_called(data):
+        direct = native and _native.may_be_called(data)
+        if direct and not kept:
             output, last = self._run_native(x, states, batch_sizes, flat)
         else:
-            output, last = self._run_layers(x, states, batch_sizes, flat, kept, by_operator=native or not exact)
+            if direct:
+                run = _eager.recurrent
+            elif native or not exact:
+                run = partial(_ops.run, keeps_tape=kept)
+            else:
+                run = _generic.forward  # autograd goes through its operations
+            output, last = self._run_layers(x, states, batch_sizes, flat, run)
         return (output.transpose(0, 1) if swapped else output), last
 
     def _run_stack(
@@ -277,21 +284,16 @@ class Recurrent(nn.RNNBase):
         states: list[Tensor],
         batch_sizes: Optional[Tensor],
         flat: list[Tensor],
-        kept: bool,
-        by_operator: bool,
+        run: Callable[[Problem, Inputs], tuple[Tensor, Tensor]],
     ) -> tuple[Tensor, list[Tensor]]:
-        """All layers, each by the operator, or by operations that autograd goes through."""
+        """All layers, each by ``run``: outputs of all steps and last states [B, S] of one layer."""
         initial = states[0] if len(states) == 1 else torch.cat(states, -1)
         suffixes = self._suffixes()
         last_states: list[Tensor] = []
 
         def layer(index: int, problem: Problem, weights: Weights, x: Tensor) -> Tensor:
             a = self._buffers.get(f"feedback_a_{suffixes[index]}")
-            if by_operator:
-                output: Tensor
-                output, last, _ = recurrent(x, initial[index], batch_sizes, *weights, a, *problem, kept)
-            else:
-                output, last = _generic.forward(problem, Inputs(x, initial[index], batch_sizes, weights, a))
+            output, last = run(problem, Inputs(x, initial[index], batch_sizes, weights, a))
             last_states.append(last)
             return output
 
