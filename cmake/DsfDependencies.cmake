@@ -8,7 +8,9 @@ find_dependency(ZLIB)
 find_dependency(fmt CONFIG)
 find_dependency(spdlog CONFIG)
 find_dependency(tomlplusplus CONFIG)
-find_dependency(OpenMP COMPONENTS CXX)
+if(DSF_WITH_LAB)
+  find_dependency(OpenMP COMPONENTS CXX)
+endif()
 
 # dsf_find_library_(<target> <what people call it> <Debian package> <header> <library>...)
 #
@@ -46,7 +48,9 @@ macro(dsf_find_library_ target title package header)
 endmacro()
 
 set(dsf_not_found_ "")
-dsf_find_library_(dnnl "oneDNN" libdnnl-dev oneapi/dnnl/dnnl.hpp dnnl)
+if(DSF_WITH_LAB)  # which is never installed
+  dsf_find_library_(dnnl "oneDNN" libdnnl-dev oneapi/dnnl/dnnl.hpp dnnl)
+endif()
 dsf_find_library_(hwy "Highway" libhwy-dev hwy/highway.h hwy hwy_contrib)
 dsf_find_library_(kissfft "KISS FFT" libkissfft-dev kiss_fft.h kissfft-float)
 dsf_find_library_(sentencepiece "SentencePiece" libsentencepiece-dev sentencepiece_trainer.h
@@ -77,7 +81,7 @@ endif()
 unset(dsf_not_found_)
 
 # libxsmm, which generates kernels of matrix products: optional, and taken by what it offers. Later
-# versions than 1.17 have other names for the same, and oneDNN does the work without it. For an
+# versions than 1.17 have other names for the same, and our own kernels do the work without it. For an
 # installed dsf DSF_WITH_LIBXSMM is ON or OFF: its static library needs what it was built with.
 if(DSF_WITH_LIBXSMM)
   find_path(DSF_XSMM_INCLUDE_DIR NAMES libxsmm.h)
@@ -136,14 +140,6 @@ if(DSF_WITH_ONNX)
     set(dsf_NOT_FOUND_MESSAGE "protobuf-c: its library libprotobuf-c cannot be found (Debian package \
 libprotobuf-c-dev)")
   endif()
-endif()
-
-# The OpenMP run time without its compile flag, which only kernels/gemm*.cc gets.
-if(NOT TARGET dsf_deps::openmp)
-  add_library(dsf_deps::openmp INTERFACE IMPORTED GLOBAL)
-  set_target_properties(dsf_deps::openmp PROPERTIES
-    INTERFACE_LINK_LIBRARIES "${OpenMP_CXX_LIBRARIES}"
-    INTERFACE_INCLUDE_DIRECTORIES "${OpenMP_CXX_INCLUDE_DIRS}")
 endif()
 
 if(DSF_WITH_MPI)

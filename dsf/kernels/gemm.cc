@@ -6,11 +6,11 @@
 #include <span>
 
 #include "dsf/kernels/amx_gemm.h"
-#include "dsf/kernels/gemm_onednn.h"
 #include "dsf/kernels/gemm_operand.h"
 #include "dsf/kernels/gemm_tiles.h"
 #include "dsf/kernels/gemm_xsmm.h"
 #include "dsf/kernels/isa_cap.h"
+#include "dsf/kernels/packed_weights.h"
 #include "dsf/kernels/panel_gemm.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/kernels/rows.h"
@@ -18,31 +18,6 @@
 
 namespace dsf {
 namespace {
-
-// A tile of C by sgemm. Its kernels are at their best with both matrices untransposed and the rows
-// of B at a good distance. What is not so (or not f32) is copied piece by piece, where it meets
-// enough of the other matrix to pay for the copy.
-void multiply_by_sgemm(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into,
-                       MatrixF c) {
-  constexpr dim_t kCopyPays = 64;
-  constexpr dim_t kCopyDepth = 256;  // the copies stay in the second-level cache
-  thread_local Buffer<float> scratch_a;
-  thread_local Buffer<float> scratch_b;
-  const bool copy_a =
-      a.precision == Precision::bf16 || (op_a == Op::transpose && c.cols >= kCopyPays);
-  const bool copy_b = b.precision == Precision::bf16 ||
-                      ((op_b == Op::transpose || is_slow_stride(b.stride)) && c.rows >= kCopyPays);
-  const dim_t k = op_cols(op_a, a);
-  const dim_t depth = copy_a || copy_b ? kCopyDepth : k;
-  for (dim_t begin = 0; begin < k; begin += depth) {
-    const dim_t deep = std::min(depth, k - begin);
-    const Factor left = present(op_a, op_block(op_a, a, 0, c.rows, begin, deep), copy_a, scratch_a);
-    const Factor right =
-        present(op_b, op_block(op_b, b, begin, deep, 0, c.cols), copy_b, scratch_b);
-    onednn::sgemm(left.op, left.view, right.op, right.view, into, c);
-    into = Into::accumulate;
-  }
-}
 
 // sums[0] += sums[1] + sums[2] + ..., in this order.
 void add_up(std::span<const MatrixF> sums) {
@@ -84,11 +59,11 @@ std::string_view name_of(Bf16 bf16) {
 
 bool has_fast_bf16() { return bf16_by() != Bf16::emulated; }
 
-Multiplier multiplier_of(Precision precision, dim_t m, dim_t n) {
-  constexpr dim_t kPackingPays = 64;
+Multiplier multiplier_of(Precision precision, dim_t m) {
   if (precision == Precision::bf16 && bf16_by() == Bf16::amx) return Multiplier::amx;
   if (precision == Precision::bf16 && bf16_by() == Bf16::avx512_bf16) return Multiplier::xsmm;
-  return std::min(m, n) >= kPackingPays ? Multiplier::panels : Multiplier::sgemm;
+  const bool few = precision == Precision::f32 && !PackedWeights::pays(m);
+  return few ? Multiplier::few_rows : Multiplier::panels;
 }
 
 PackedMultiplier packed_multiplier_of(Precision precision) {
@@ -101,10 +76,11 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
   assert(a.precision == b.precision);
   assert(op_rows(op_a, a) == c.rows && op_cols(op_b, b) == c.cols && op_rows(op_b, b) == k);
   if (is_trivial(k, into, c)) return;
-  const Multiplier multiplier = multiplier_of(a.precision, c.rows, c.cols);
-  const CopiedGrid grid = multiplier == Multiplier::sgemm
-                              ? choose_copied_grid(c.rows, c.cols, k)
-                              : choose_packed_grid(c.rows, c.cols, k, 2 * thread_count());
+  const Multiplier multiplier = multiplier_of(a.precision, c.rows);
+  const dim_t wanted = inside_parallel_task() ? 1 : 2 * thread_count();
+  const CopiedGrid grid = multiplier == Multiplier::few_rows
+                              ? CopiedGrid{choose_panel_tiles(c.rows, c.cols, k), {k, 1}}
+                              : choose_packed_grid(c.rows, c.cols, k, wanted);
   const TileGrid& tiles = grid.tiles;
   const DepthParts& parts = grid.parts;
 
@@ -133,8 +109,8 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
         return xsmm::multiply(op_a, a_part, op_b, b_part, where, sum);
       case Multiplier::panels:
         return panels::multiply(op_a, a_part, op_b, b_part, where, sum);
-      case Multiplier::sgemm:
-        return multiply_by_sgemm(op_a, a_part, op_b, b_part, where, sum);
+      case Multiplier::few_rows:
+        return panels::multiply_few_rows(op_a, a_part, op_b, b_part, where, sum);
     }
   });
   add_up(std::span(sums).first(static_cast<std::size_t>(parts.count)));

@@ -9,10 +9,10 @@
 
 namespace dsf {
 
-/// Whose kernels make C [m, n] from operands of a precision if both are as they are: our own on panels
-/// (panel_gemm.h), oneDNN's sgemm if m or n is small, libxsmm's, or our own on AMX.
-enum class Multiplier { panels, sgemm, xsmm, amx };
-Multiplier multiplier_of(Precision precision, dim_t m, dim_t n);
+/// Who multiplies operands of a precision if both are as they are, m being the rows of C: our own
+/// kernels on panels (panel_gemm.h), or those for few rows, libxsmm's, or our own on AMX.
+enum class Multiplier { panels, few_rows, xsmm, amx };
+Multiplier multiplier_of(Precision precision, dim_t m);
 /// The same if B is packed once for many products.
 enum class PackedMultiplier { panels, xsmm, amx };
 PackedMultiplier packed_multiplier_of(Precision precision);
@@ -28,7 +28,7 @@ OperandView op_block(Op op, const OperandView& x, dim_t row, dim_t rows, dim_t c
 /// target [rows, cols of op(X)] = op(X) in f32. `target` is overwritten and does not overlap X.
 void copy_op(Op op, const OperandView& x, MatrixF target);
 
-/// A matrix that sgemm reads: op(view).
+/// A matrix in f32: op(view).
 struct Factor {
   Op op;
   ConstMatrixF view;
@@ -37,11 +37,8 @@ struct Factor {
 /// op(X) as it is, which must be f32, or as an f32 copy in `scratch`.
 Factor present(Op op, const OperandView& x, bool copy, Buffer<float>& scratch);
 
-/// Rows of B a multiple of 2 KiB apart share so few places of the first-level cache that a product
-/// loses a third of its speed.
-constexpr bool is_slow_stride(dim_t stride) { return stride % 512 == 0; }
-
-/// A stride >= cols of aligned rows that is not slow, for a copy.
+/// A stride >= cols of aligned rows for a copy, an odd number of cache lines: rows a multiple of 2 KiB apart
+/// share so few places of the first-level cache that a product loses a third of its speed.
 constexpr dim_t copy_stride(dim_t cols) {
   constexpr dim_t kCacheLine = 16;  // floats
   const dim_t lines = ceil_div(cols, kCacheLine);

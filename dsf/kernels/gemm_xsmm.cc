@@ -5,8 +5,8 @@
 #include <cassert>
 
 #include "dsf/kernels/bf16_pairs.h"
-#include "dsf/kernels/gemm_onednn.h"
 #include "dsf/kernels/gemm_operand.h"
+#include "dsf/kernels/panel_gemm.h"
 #include "dsf/kernels/tile.h"
 #include "dsf/kernels/xsmm_kernels.h"
 
@@ -116,8 +116,7 @@ void multiply_without_kernel(const OperandView& a, const std::byte* panel, Into 
                           panel)[(k / 2 * kPanelCols + j) * 2 + k % 2]);
     }
   }
-  const Factor rows = present(Op::none, a, true, left);
-  onednn::sgemm(rows.op, rows.view, Op::none, b, into, c);
+  panels::multiply(Op::none, present(Op::none, a, true, left).view, Op::none, b, into, c);
 }
 
 // Each piece of B is packed once for all rows of C, and meets some of A's at a time.

@@ -5,7 +5,6 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/max_isa.h"
-#include "dsf/kernels/gemm_onednn.h"
 #include "hwy/highway.h"
 #include "hwy/targets.h"
 
@@ -48,7 +47,6 @@ void apply_isa_cap() {
     const std::optional<Isa> limit = max_isa();
     if (!limit) return false;
     hwy::DisableTargets(targets_beyond(*limit));
-    onednn::limit_to(*limit);
     return true;
   }();
   (void)applied;

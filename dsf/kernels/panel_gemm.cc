@@ -24,14 +24,24 @@ constexpr int kVectors = static_cast<int>(PackedRight::kCols) / kLanes;
 constexpr bool kNarrow = kVectors > 1;
 constexpr int kMostRows = kNarrow ? 6 : 12;
 
-/// How the numbers of A lie that a block reads: row by row, or packed column by column, one column's
-/// kRows numbers after the other.
-enum class RowsOf { matrix, packed };
+/// Which factors are packed: B into panels; A column by column, one column's kRows numbers after the
+/// other. What is not lies row by row.
+enum class Packed { none, b, both };
 
-/// C [kRows, 16 kPanels] (+)= A [kRows, depth] times panels that are `apart` numbers apart.
-template <int kRows, int kPanels, RowsOf kFrom>
-HWY_NOINLINE void multiply_block(const float* a, dim_t a_stride, const float* panel, dim_t apart,
-                                 dim_t depth, Into into, float* c, dim_t c_stride) {
+/// 16 kPanels columns of B: panels that are `apart` numbers apart, or with Packed::none part of a
+/// matrix, 16 numbers apart, with `stride` from row to row.
+struct Panels {
+  const float* data;
+  dim_t apart;
+  dim_t stride = PackedRight::kCols;
+
+  HWY_INLINE Panels from(dim_t panel) const { return {data + panel * apart, apart, stride}; }
+};
+
+/// C [kRows, 16 kPanels] (+)= A [kRows, depth] B [depth, 16 kPanels].
+template <int kRows, int kPanels, Packed kPacked>
+HWY_NOINLINE void multiply_block(const float* a, dim_t a_stride, Panels panels, dim_t depth,
+                                 Into into, float* c, dim_t c_stride) {
   const Tag d;
   constexpr int kWide = kPanels * kVectors;
   hn::Vec<Tag> sums[kRows][kWide];
@@ -43,16 +53,17 @@ HWY_NOINLINE void multiply_block(const float* a, dim_t a_stride, const float* pa
           into == Into::accumulate ? hn::LoadU(d, c + i * c_stride + j * kLanes) : hn::Zero(d);
     }
   }
+  const dim_t stride = kPacked == Packed::none ? panels.stride : PackedRight::kCols;
   for (dim_t k = 0; k < depth; ++k) {
     hn::Vec<Tag> b[kWide];
 #pragma GCC unroll 12
     for (int j = 0; j < kWide; ++j) {
-      b[j] = hn::Load(
-          d, panel + j / kVectors * apart + k * PackedRight::kCols + j % kVectors * kLanes);
+      b[j] = hn::LoadU(
+          d, panels.data + j / kVectors * panels.apart + k * stride + j % kVectors * kLanes);
     }
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
-      const auto x = hn::Set(d, kFrom == RowsOf::packed ? a[k * kRows + i] : a[i * a_stride + k]);
+      const auto x = hn::Set(d, kPacked == Packed::both ? a[k * kRows + i] : a[i * a_stride + k]);
 #pragma GCC unroll 12
       for (int j = 0; j < kWide; ++j) sums[i][j] = hn::MulAdd(x, b[j], sums[i][j]);
     }
@@ -64,7 +75,7 @@ HWY_NOINLINE void multiply_block(const float* a, dim_t a_stride, const float* pa
   }
 }
 
-using Block = decltype(&multiply_block<1, 1, RowsOf::matrix>);
+using Block = decltype(&multiply_block<1, 1, Packed::b>);
 
 /// What depends on the number of rows: the function for one panel, and the one for several panels.
 struct BlockOf {
@@ -72,59 +83,59 @@ struct BlockOf {
   Block several;
   dim_t panels;  // that `several` takes
 
-  /// `count` panels that are `apart` numbers apart, C's columns being 16 count.
-  HWY_INLINE void multiply(const float* a, dim_t a_stride, const float* panel, dim_t apart,
-                           dim_t count, dim_t depth, Into into, float* c, dim_t c_stride) const {
+  /// `count` panels, C's columns being 16 count.
+  HWY_INLINE void multiply(const float* a, dim_t a_stride, Panels b, dim_t count, dim_t depth,
+                           Into into, float* c, dim_t c_stride) const {
     for (dim_t p = 0; p < count;) {
       const bool together = p + panels <= count;
-      (together ? several : one)(a, a_stride, panel + p * apart, apart, depth, into,
-                                 c + p * PackedRight::kCols, c_stride);
+      (together ? several : one)(a, a_stride, b.from(p), depth, into, c + p * PackedRight::kCols,
+                                 c_stride);
       p += together ? panels : 1;
     }
   }
 };
 
-template <int kRows, int kPanels, RowsOf kFrom>
-constexpr BlockOf kBlockOf = {multiply_block<kRows, 1, kFrom>,
-                              multiply_block<kRows, kPanels, kFrom>, kPanels};
+template <int kRows, int kPanels, Packed kPacked>
+constexpr BlockOf kBlockOf = {multiply_block<kRows, 1, kPacked>,
+                              multiply_block<kRows, kPanels, kPacked>, kPanels};
 
 // As many panels at once as the registers hold sums of: 16 of AVX2, 32 of AVX-512. A unit begins two
 // vectors of products per cycle and takes four cycles for each, so at least eight sums are needed.
-template <RowsOf kFrom>
+template <Packed kPacked>
 HWY_INLINE BlockOf block_of(dim_t rows) {
   switch (rows) {
     case 1:
-      return kBlockOf < 1, kNarrow ? 4 : 8, kFrom > ;
+      return kBlockOf < 1, kNarrow ? 4 : 8, kPacked > ;
     case 2:
-      return kBlockOf < 2, kNarrow ? 3 : 8, kFrom > ;
+      return kBlockOf < 2, kNarrow ? 3 : 8, kPacked > ;
     case 3:
-      return kBlockOf < 3, kNarrow ? 2 : 4, kFrom > ;
+      return kBlockOf < 3, kNarrow ? 2 : 4, kPacked > ;
     case 4:
-      return kBlockOf < 4, kNarrow ? 1 : 4, kFrom > ;
+      return kBlockOf < 4, kNarrow ? 1 : 4, kPacked > ;
     case 5:
-      return kBlockOf < 5, kNarrow ? 1 : 4, kFrom > ;
+      return kBlockOf < 5, kNarrow ? 1 : 4, kPacked > ;
     default:
       break;
   }
   if constexpr (!kNarrow) {
     switch (rows) {
       case 7:
-        return kBlockOf<7, 2, kFrom>;
+        return kBlockOf<7, 2, kPacked>;
       case 8:
-        return kBlockOf<8, 2, kFrom>;
+        return kBlockOf<8, 2, kPacked>;
       case 9:
-        return kBlockOf<9, 2, kFrom>;
+        return kBlockOf<9, 2, kPacked>;
       case 10:
-        return kBlockOf<10, 2, kFrom>;
+        return kBlockOf<10, 2, kPacked>;
       case 11:
-        return kBlockOf<11, 2, kFrom>;
+        return kBlockOf<11, 2, kPacked>;
       case 12:
-        return kBlockOf<12, 2, kFrom>;
+        return kBlockOf<12, 2, kPacked>;
       default:
         break;
     }
   }
-  return kBlockOf < 6, kNarrow ? 1 : 4, kFrom > ;
+  return kBlockOf < 6, kNarrow ? 1 : 4, kPacked > ;
 }
 
 /// The rows of A and C in blocks of nearly equal height.
@@ -153,47 +164,128 @@ class RowBlocks {
 };
 
 // A block of rows of C's last columns, fewer than a panel has: by way of a block of whole width.
-template <RowsOf kFrom>
+template <Packed kPacked>
 void multiply_narrow_block(const float* a, dim_t a_stride, const float* panel, dim_t depth,
                            Into into, MatrixF c) {
   HWY_ALIGN float whole[kMostRows * PackedRight::kCols] = {};
   for (dim_t i = 0; i < c.rows && into == Into::accumulate; ++i) {
     std::copy_n(c.row(i), c.cols, whole + i * PackedRight::kCols);
   }
-  block_of<kFrom>(c.rows).one(a, a_stride, panel, 0, depth, into, whole, PackedRight::kCols);
+  block_of<kPacked>(c.rows).one(a, a_stride, {panel, 0}, depth, into, whole, PackedRight::kCols);
   for (dim_t i = 0; i < c.rows; ++i) {
     std::copy_n(whole + i * PackedRight::kCols, c.cols, c.row(i));
   }
 }
 
-// As many panels as a block takes at once. All rows meet them before the next ones: B is read once. For few
-// rows, which stay in the cache.
-dim_t panels_at_once(const RowBlocks& blocks) {
-  return block_of<RowsOf::matrix>(blocks.height()).panels;
-}
-
-// For many rows: a group of panels, which stays in the second-level cache while A is read once.
-constexpr dim_t kGroup = 8;
-
-// C (+)= A B, `panel` the first of B's, `apart` numbers from one to the next.
-void multiply_panels(ConstMatrixF a, const float* panel, dim_t apart, Into into, MatrixF c) {
+// C (+)= A B. `a_step`: from one row of A to the next, or from a block's to the next one's. `last`: the
+// panel that belongs to C's last columns, if they do not fill one.
+template <Packed kPacked>
+void multiply_blocks(const float* a, dim_t a_step, Panels b, const float* last, dim_t depth,
+                     Into into, MatrixF c) {
+  // Few rows stay in the cache: all of them meet as many panels as a block takes at once before the
+  // next ones, so that B is read once. Many rows meet a group of panels, which stays in the
+  // second-level cache while A is read once. Blocks of packed rows, never many, are as few rows.
+  constexpr dim_t kGroup = 8;
   const RowBlocks blocks(c.rows);
   const dim_t whole = c.cols / PackedRight::kCols;
-  const dim_t group = c.rows <= PackedRight::kFewRows ? panels_at_once(blocks) : kGroup;
+  const bool few = kPacked == Packed::both || c.rows <= PackedRight::kFewRows;
+  const dim_t group = few ? block_of<kPacked>(blocks.height()).panels : kGroup;
   for (dim_t p = 0; p < whole; p += group) {
     blocks.for_each([&](dim_t row, dim_t height) {
-      block_of<RowsOf::matrix>(height).multiply(a.row(row), a.stride, panel + p * apart, apart,
-                                                std::min(group, whole - p), a.cols, into,
-                                                c.row(row) + p * PackedRight::kCols, c.stride);
+      block_of<kPacked>(height).multiply(a + row * a_step, a_step, b.from(p),
+                                         std::min(group, whole - p), depth, into,
+                                         c.row(row) + p * PackedRight::kCols, c.stride);
     });
   }
   const dim_t done = whole * PackedRight::kCols;
   if (done == c.cols) return;
-  const MatrixF last = c.middle_cols(done, c.cols - done);
+  const MatrixF rest = c.middle_cols(done, c.cols - done);
   blocks.for_each([&](dim_t row, dim_t height) {
-    multiply_narrow_block<RowsOf::matrix>(a.row(row), a.stride, panel + whole * apart, a.cols, into,
-                                          last.middle_rows(row, height));
+    multiply_narrow_block<kPacked == Packed::both ? Packed::both : Packed::b>(
+        a + row * a_step, a_step, last, depth, into, rest.middle_rows(row, height));
   });
+}
+
+// `panels`: the first of B's, `apart` numbers from one to the next.
+void multiply_panels(ConstMatrixF a, const float* panels, dim_t apart, Into into, MatrixF c) {
+  const float* last = panels + c.cols / PackedRight::kCols * apart;
+  multiply_blocks<Packed::b>(a.data, a.stride, {panels, apart}, last, a.cols, into, c);
+}
+
+// A by pack_columns.
+void multiply_packed(const float* a, const float* panels, dim_t depth, Into into, MatrixF c) {
+  const dim_t apart = depth * PackedRight::kCols;
+  const float* last = panels + c.cols / PackedRight::kCols * apart;
+  multiply_blocks<Packed::both>(a, depth, {panels, apart}, last, depth, into, c);
+}
+
+// B where it lies, except for its last columns, which `last` holds as a panel.
+void multiply_unpacked(ConstMatrixF a, ConstMatrixF b, const float* last, Into into, MatrixF c) {
+  const Panels panels{b.data, PackedRight::kCols, b.stride};
+  multiply_blocks<Packed::none>(a.data, a.stride, panels, last, a.cols, into, c);
+}
+
+/// C [kRows, kCols] (+)= A [kRows, depth] B^T, B [kCols, depth]: a sum of products in each lane.
+template <int kRows, int kCols>
+HWY_NOINLINE void multiply_dots(ConstMatrixF a, ConstMatrixF b, Into into, MatrixF c) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<dim_t>(hn::Lanes(d));
+  const dim_t depth = a.cols;
+  hn::Vec<decltype(d)> sums[kRows][kCols];
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kCols; ++j) sums[i][j] = hn::Zero(d);
+  }
+  dim_t k = 0;
+  for (; k + lanes <= depth; k += lanes) {
+    hn::Vec<decltype(d)> x[kRows];
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) x[i] = hn::LoadU(d, a.row(i) + k);
+#pragma GCC unroll 8
+    for (int j = 0; j < kCols; ++j) {
+      const auto y = hn::LoadU(d, b.row(j) + k);
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) sums[i][j] = hn::MulAdd(x[i], y, sums[i][j]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kCols; ++j) {
+      float sum = hn::GetLane(hn::SumOfLanes(d, sums[i][j]));
+      for (dim_t rest = k; rest < depth; ++rest) sum += a(i, rest) * b(j, rest);
+      c(i, j) = into == Into::accumulate ? c(i, j) + sum : sum;
+    }
+  }
+}
+
+// C (+)= A B^T with neither packed.
+void multiply_rows(ConstMatrixF a, ConstMatrixF b, Into into, MatrixF c) {
+  constexpr int kRows =
+      3;  // with four of B's: twelve sums, so that AVX2 has registers for the rest
+  constexpr int kCols = 4;
+  const auto part = [&](auto function, dim_t row, dim_t rows, dim_t col, dim_t cols) {
+    function(a.middle_rows(row, rows), b.middle_rows(col, cols), into,
+             c.middle_rows(row, rows).middle_cols(col, cols));
+  };
+  for (dim_t col = 0; col < c.cols;) {
+    const bool wide = col + kCols <= c.cols;
+    for (dim_t row = 0; row < c.rows;) {
+      const bool tall = row + kRows <= c.rows;
+      if (wide && tall) {
+        part(multiply_dots<kRows, kCols>, row, kRows, col, kCols);
+      } else if (wide) {
+        part(multiply_dots<1, kCols>, row, 1, col, kCols);
+      } else if (tall) {
+        part(multiply_dots<kRows, 1>, row, kRows, col, 1);
+      } else {
+        part(multiply_dots<1, 1>, row, 1, col, 1);
+      }
+      row += tall ? kRows : 1;
+    }
+    col += wide ? kCols : 1;
+  }
 }
 
 // B's columns in whole panels.
@@ -212,7 +304,7 @@ void pack_rows(ConstMatrixF b, float* panels) {
   }
 }
 
-// The columns of A, which are the rows of A^T, in RowBlocks, each packed for RowsOf::packed. Whole vectors are
+// The columns of A, which are the rows of A^T, in RowBlocks, each packed for Packed::both. Whole vectors are
 // written: what lies beyond a block's height is overwritten by its next column.
 void pack_columns(ConstMatrixF a, float* packed) {
   constexpr int kReach = kNarrow ? 8 : 16;  // numbers that a copy writes
@@ -241,29 +333,6 @@ void pack_columns(ConstMatrixF a, float* packed) {
   }
 }
 
-// C (+)= A B with both packed: the panels that a block takes at once stay in the first-level cache, or next
-// to it, the blocks of A in the second.
-void multiply_packed(const float* a, const float* panel, dim_t depth, Into into, MatrixF c) {
-  const RowBlocks blocks(c.rows);
-  const dim_t apart = depth * PackedRight::kCols;
-  const dim_t whole = c.cols / PackedRight::kCols;
-  const dim_t group = panels_at_once(blocks);
-  for (dim_t p = 0; p < whole; p += group) {
-    blocks.for_each([&](dim_t row, dim_t height) {
-      block_of<RowsOf::packed>(height).multiply(a + row * depth, 0, panel + p * apart, apart,
-                                                std::min(group, whole - p), depth, into,
-                                                c.row(row) + p * PackedRight::kCols, c.stride);
-    });
-  }
-  const dim_t done = whole * PackedRight::kCols;
-  if (done == c.cols) return;
-  blocks.for_each([&](dim_t row, dim_t height) {
-    multiply_narrow_block<RowsOf::packed>(
-        a + row * depth, 0, panel + whole * apart, depth, into,
-        c.middle_rows(row, height).middle_cols(done, c.cols - done));
-  });
-}
-
 }  // namespace dsf::panels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -273,6 +342,8 @@ HWY_EXPORT(multiply_panels);
 HWY_EXPORT(pack_rows);
 HWY_EXPORT(pack_columns);
 HWY_EXPORT(multiply_packed);
+HWY_EXPORT(multiply_unpacked);
+HWY_EXPORT(multiply_rows);
 
 // Each piece of B is packed once for all rows of C, and meets a few of A's at a time.
 void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c) {
@@ -300,6 +371,23 @@ void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into
     }
     into = Into::accumulate;
   }
+}
+
+void multiply_few_rows(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into,
+                       MatrixF c) {
+  thread_local Buffer<float> rows;
+  thread_local Buffer<float> last;
+  const ConstMatrixF left = present(op_a, a, op_a == Op::transpose, rows).view;
+  const ConstMatrixF right = present(op_b, b, false, rows).view;
+  if (op_b == Op::transpose) return HWY_DYNAMIC_DISPATCH(multiply_rows)(left, right, into, c);
+  const dim_t whole = c.cols / PackedRight::kCols * PackedRight::kCols;
+  if (whole < c.cols) {
+    last.ensure(right.rows * PackedRight::kCols);
+    std::fill_n(last.data(), right.rows * PackedRight::kCols, 0.0F);
+    copy_op(Op::none, right.middle_cols(whole, c.cols - whole),
+            MatrixF(last.data(), right.rows, c.cols - whole, PackedRight::kCols));
+  }
+  HWY_DYNAMIC_DISPATCH(multiply_unpacked)(left, right, last.data(), into, c);
 }
 
 void PackedRight::reshape(dim_t k, dim_t n) {

@@ -1,8 +1,8 @@
 #pragma once
 
 // Matrix products in f32 by Highway's vectors of any width: what multiplies by weights, packed once, on
-// CPUs for which libxsmm has no kernels, and large tiles of any other product. Every function here runs
-// on the calling thread alone.
+// CPUs for which libxsmm has no kernels, and all products of two matrices that are used once. Every
+// function here runs on the calling thread alone.
 //
 //   C [m, n]  =  A B   or   C += A B,   row-major
 //
@@ -42,7 +42,11 @@ class PackedRight {
   dim_t k_ = 0;
 };
 
-/// C (+)= op(A) op(B), both packed piece by piece: large tiles pay for that.
+/// C (+)= op(A) op(B), f32 or bf16, both packed piece by piece: large tiles pay for that.
 void multiply(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into, MatrixF c);
+
+/// C (+)= op(A) op(B) in f32 with B read where it lies, for so few rows of C that packing B does not pay.
+void multiply_few_rows(Op op_a, const OperandView& a, Op op_b, const OperandView& b, Into into,
+                       MatrixF c);
 
 }  // namespace dsf::panels

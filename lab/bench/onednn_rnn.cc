@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dsf/base/error.h"
+#include "dsf/base/max_isa.h"
 #include "dsf/kernels/parallel.h"
 #include "lab/bench/tile_palette.h"
 
@@ -55,6 +56,24 @@ auto describe_backward(const dnnl::engine& engine, const Hint& hint,
 #else
   return typename Primitive::primitive_desc(typename Primitive::desc(arguments...), engine, hint);
 #endif
+}
+
+// oneDNN looks at the CPU itself: what DSF_MAX_ISA allows holds for it too. Before anything else of it.
+void apply_isa_limit() {
+  static const bool applied = [] {
+    switch (max_isa().value_or(Isa::amx)) {
+      case Isa::avx2:
+        return dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2) == dnnl_success;
+      case Isa::avx512:
+        return dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core) == dnnl_success;
+      case Isa::avx512_bf16:
+        return dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16) == dnnl_success;
+      case Isa::amx:
+        return true;  // no limit; its name differs between oneDNN 2 and 3
+    }
+    return true;
+  }();
+  (void)applied;
 }
 
 // oneDNN's threads are OpenMP's; the number belongs to the calling thread and is put back.
@@ -324,6 +343,7 @@ struct OnednnRnn::Impl {
 };
 
 OnednnRnn::OnednnRnn(const OnednnRnnShape& shape) {
+  apply_isa_limit();
   // oneDNN plans for the threads it sees when a primitive is made.
   const OpenMpThreads threads;
   const ShownTilePalette palette;

@@ -57,7 +57,7 @@ TEST(PanelGemm, EqualsTheExactProductForEveryBlock) {
     for (const dim_t n : {1, 16, 31, 48, 64, 100}) {
       const RandomMatrix b(k, n, 2);
       const PackedRight right = packed(Op::none, b.view(), k, n);
-      for (const dim_t m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 66}) {
+      for (const dim_t m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 66}) {
         for (const Into into : {Into::overwrite, Into::accumulate}) {
           const RandomMatrix a(m, k, 1, 1.0, 3);
           const RandomMatrix start(m, n, 3, 1.0, 2);
@@ -71,23 +71,61 @@ TEST(PanelGemm, EqualsTheExactProductForEveryBlock) {
   }
 }
 
-// Both operands as they are, either way round, with columns and depths in more than one piece.
+using Multiply = void (*)(Op, const OperandView&, Op, const OperandView&, Into, MatrixF);
+
+// Both operands as they are, either way round.
+void expect_products(Multiply multiply, dim_t m, dim_t n, dim_t k) {
+  const RandomMatrix a(m, k, 1);
+  const RandomMatrix b(k, n, 2);
+  const RandomMatrix turned_a = transposed(a.view());
+  const RandomMatrix turned_b = transposed(b.view());
+  const RandomMatrix start(m, n, 3, 1.0, 2);
+  for (const Op op_a : {Op::none, Op::transpose}) {
+    for (const Op op_b : {Op::none, Op::transpose}) {
+      for (const Into into : {Into::overwrite, Into::accumulate}) {
+        RandomMatrix c(m, n, 3, 1.0, 2);
+        multiply(op_a, op_a == Op::none ? a.view() : turned_a.view(), op_b,
+                 op_b == Op::none ? b.view() : turned_b.view(), into, c.view());
+        expect_product(a.view(), b.view(), start.view(), into, c.view());
+        EXPECT_TRUE(c.margin_untouched());
+      }
+    }
+  }
+}
+
+// Blocks of all heights, columns and depths in more than one piece.
 TEST(PanelGemm, MultipliesOperandsThatAreNotPacked) {
-  for (const auto& [m, n, k] :
-       {std::array<dim_t, 3>{1, 3, 2}, {7, 16, 9}, {70, 300, 520}, {65, 40, 257}}) {
-    for (const Op op_a : {Op::none, Op::transpose}) {
-      for (const Op op_b : {Op::none, Op::transpose}) {
-        for (const Into into : {Into::overwrite, Into::accumulate}) {
-          const RandomMatrix a(m, k, 1);
-          const RandomMatrix b(k, n, 2);
-          const RandomMatrix turned_a = transposed(a.view());
-          const RandomMatrix turned_b = transposed(b.view());
-          const RandomMatrix start(m, n, 3, 1.0, 2);
-          RandomMatrix c(m, n, 3, 1.0, 2);
-          multiply(op_a, op_a == Op::none ? a.view() : turned_a.view(), op_b,
-                   op_b == Op::none ? b.view() : turned_b.view(), into, c.view());
-          expect_product(a.view(), b.view(), start.view(), into, c.view());
-          EXPECT_TRUE(c.margin_untouched());
+  for (dim_t m = 1; m <= 13; ++m) expect_products(multiply, m, 37, 20);
+  for (const auto& [m, n, k] : {std::array<dim_t, 3>{1, 3, 2}, {70, 300, 520}, {205, 40, 257}}) {
+    expect_products(multiply, m, n, k);
+  }
+}
+
+TEST(PanelGemm, MultipliesFewRowsByAMatrixWhereItLies) {
+  for (dim_t m = 1; m <= 31; m += m < 14 ? 1 : 8) {
+    for (const auto& [n, k] : {std::array<dim_t, 2>{1, 1}, {3, 5}, {16, 40}, {66, 17}, {130, 64}}) {
+      expect_products(multiply_few_rows, m, n, k);
+    }
+  }
+}
+
+TEST(PanelGemm, BitsOfPlainOperandsDoNotDependOnTheCut) {
+  constexpr dim_t kRows = 250;
+  constexpr dim_t kDepth = 300;
+  constexpr dim_t kCols = 90;
+  const RandomMatrix a(kDepth, kRows, 1);
+  const RandomMatrix b(kDepth, kCols, 2);
+  RandomMatrix whole(kRows, kCols, 3);
+  multiply(Op::transpose, a.view(), Op::none, b.view(), Into::overwrite, whole.view());
+  for (const dim_t row : {1, 96, 249}) {
+    for (const dim_t col : {0, 16, 77}) {
+      RandomMatrix part(kRows - row, kCols - col, 4);
+      multiply(Op::transpose, OperandView(a.view()).block(0, kDepth, row, kRows - row), Op::none,
+               OperandView(b.view()).block(0, kDepth, col, kCols - col), Into::overwrite,
+               part.view());
+      for (dim_t i = 0; i < kRows - row; ++i) {
+        for (dim_t j = 0; j < kCols - col; ++j) {
+          ASSERT_EQ(part.view()(i, j), whole.view()(row + i, col + j)) << i << ", " << j;
         }
       }
     }
