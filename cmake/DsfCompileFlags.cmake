@@ -1,6 +1,6 @@
 # dsf_target_defaults(<target>): the compile flags every target of this project is built with.
 
-# AVX2 is the floor; Highway and oneDNN look for more at run time. Fast-math stays off: the forms
+# AVX2 is the floor; Highway and libxsmm look for more at run time. Fast-math stays off: the forms
 # of the diagonal scan are compared to rounding, and a NaN must stay a NaN.
 set(DSF_MARCH_FLAG "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")

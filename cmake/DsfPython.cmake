@@ -9,7 +9,7 @@ set_target_properties(dsf_native PROPERTIES
 dsf_target_defaults(dsf_native)
 target_link_libraries(dsf_native PRIVATE dsf::dsf nlohmann_json::nlohmann_json)
 
-# PyTorch has a oneDNN, a protobuf and more of its own in the same process: only the C functions are seen.
+# PyTorch has a protobuf and more of its own in the same process: only the C functions are seen.
 set(dsf_native_symbols "${PROJECT_SOURCE_DIR}/python/native/exported_symbols.map")
 target_link_options(dsf_native PRIVATE
   "LINKER:--version-script=${dsf_native_symbols}" LINKER:--no-undefined LINKER:--gc-sections)

@@ -16,7 +16,7 @@ namespace dsf::xsmm {
 namespace {
 
 // libxsmm looks at the CPU itself; it is told what DSF_MAX_ISA leaves of it. False if that is less than
-// AVX-512: on AVX2 its kernels reach 0.75x of oneDNN's speed.
+// AVX-512: on AVX2 its kernels reach 0.75x of the speed of our own.
 bool set_up() {
   static const bool done = [] {
     if (!may_use(Isa::avx512)) return false;

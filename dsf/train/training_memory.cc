@@ -21,8 +21,8 @@ void touch_code_of_a_step() {
   model.forward_backward(batch, 1.0);
 }
 
-// The program and its libraries, and what training adds to them: the code that oneDNN generates,
-// the stacks of its threads, libxsmm's table.
+// The program and its libraries, and what training adds to them: the stacks of its threads and the
+// kernels and the table of libxsmm.
 double program_bytes() {
   constexpr double kByTraining = 7e6;
   touch_code_of_a_step();
