@@ -67,7 +67,7 @@ std::string say_unexpected(const CLI::App& command) {
 /// What CLI11 found wrong, in our words if its own do not tell what would be right.
 std::string say_wrong(const CLI::ParseError& error, const CLI::App& command) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return say_unexpected(command);
-  const std::string text = error.what();
+  std::string text = error.what();
   constexpr std::string_view kNotConverted = "Could not convert: ";
   if (text.starts_with(kNotConverted)) {
     return fmt::format("{} is not a number that it can take", text.substr(kNotConverted.size()));

@@ -87,6 +87,7 @@ std::span<const FeedbackEntry> feedback_table() { return kTable; }
 
 std::vector<std::string> feedback_methods() {
   std::vector<std::string> names;
+  names.reserve(kTable.size());
   for (const FeedbackEntry& entry : kTable) names.emplace_back(entry.name);
   return names;
 }
@@ -98,6 +99,7 @@ std::string feedback_title(std::string_view name) {
 
 std::vector<std::string> feedback_examples() {
   std::vector<std::string> names;
+  names.reserve(kTable.size());
   for (const FeedbackEntry& entry : kTable) names.emplace_back(entry.example);
   return names;
 }

@@ -31,7 +31,7 @@ std::int64_t targets_beyond(Isa limit) {
 }
 
 // Whoever runs a product or the program is told about a wrong name; here nobody could be.
-const bool applied_at_start = [] {
+const bool kAppliedAtStart = [] {
   try {
     apply_isa_cap();
     return true;

@@ -73,6 +73,7 @@ class Messages {
 
   void fill_names(const std::vector<std::string>& names, std::size_t& count, char**& array) {
     std::vector<char*> items;
+    items.reserve(names.size());
     for (const std::string& name : names) items.push_back(text(name));
     fill(std::move(items), count, array);
   }
@@ -90,6 +91,7 @@ class Messages {
   template <typename From, typename To>
   std::vector<To*> each(const std::vector<From>& items, To* (Messages::*convert)(const From&)) {
     std::vector<To*> converted;
+    converted.reserve(items.size());
     for (const From& item : items) converted.push_back((this->*convert)(item));
     return converted;
   }
