@@ -47,7 +47,7 @@ TEST_P(EqualRuns, OneSeedGivesTheSameLossesAndCheckpointBytes) {
 
 // Sizes with which products, walks through time, the optimiser (chunks of 65536 weights), embedding
 // and softmax have several tasks.
-constexpr dim_t kHidden = 160;
+constexpr dim_t kHidden = 304;
 constexpr dim_t kGateColumns = 3 * kHidden;
 constexpr dim_t kBatch = 96;
 constexpr dim_t kContext = 40;
@@ -69,7 +69,7 @@ std::string text_of_many_words(dim_t lines, std::uint64_t seed) {
 TEST_P(EqualRuns, NumberOfThreadsChangesNothing) {
   const dim_t rows = kBatch * kShortestLine;
   ASSERT_GT(choose_panel_tiles(rows, kGateColumns, kHidden).count(), 1) << "input products";
-  ASSERT_GT(choose_copied_grid(kGateColumns, kHidden, rows).tasks(), 1) << "weight gradients";
+  ASSERT_GT(choose_packed_grid(kGateColumns, kHidden, rows, 4).tasks(), 1) << "weight gradients";
   ASSERT_LT(slice_rows(kBatch, kGateColumns * kHidden), kBatch) << "walks through time";
   // The second batch of an epoch is a single slice: its steps are cut by columns.
   constexpr dim_t kOneSlice = 31;
