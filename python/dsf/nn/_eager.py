@@ -32,30 +32,17 @@ class _Recurrent(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Optional[Tensor], grad_last: Optional[Tensor]) -> tuple[Optional[Tensor], ...]:
         *tensors, tape = ctx.saved_tensors
-        _, wants_x, wants_initial, *_ = ctx.needs_input_grad
         if grad_output is None and grad_last is None:
             return (None,) * 9
+        needed = ctx.needs_input_grad[1:3]
         if torch.is_grad_enabled():  # create_graph=True: the operator refuses the gradient of a gradient
-            found = _ops.recurrent_backward(*tensors, *ctx.problem, tape, tape, grad_output, grad_last, wants_x)
-            d_x, d_initial, *d_weights = found
+            found = _ops.recurrent_backward(*tensors, *ctx.problem, tape, tape, grad_output, grad_last, needed[0])
         else:
             x, initial, batch_sizes, *weights, a = tensors
             inputs = Inputs(x, initial, batch_sizes, Weights(*weights), a)
-            gradients = _native.backward(ctx.problem, inputs, tape, grad_output, grad_last, wants_x)
-            d_x, d_initial, d_weights = gradients.x, gradients.initial, gradients.weights
-        has_bias = tensors[5] is not None
-        d_weight_ih, d_weight_hh, d_bias_ih, d_bias_hh = d_weights
-        return (
-            None,  # problem
-            d_x if wants_x else None,
-            d_initial if wants_initial else None,
-            None,  # batch_sizes
-            d_weight_ih,
-            d_weight_hh,
-            d_bias_ih if has_bias else None,
-            d_bias_hh if has_bias else None,
-            None,  # a is drawn at the start and never trained
-        )
+            gradients = _native.backward(ctx.problem, inputs, tape, grad_output, grad_last, needed[0])
+            found = (gradients.x, gradients.initial, *gradients.weights)
+        return None, *_ops.for_autograd(needed, tensors[5] is not None, *found)
 
 
 def recurrent(problem: Problem, inputs: Inputs) -> tuple[Tensor, Tensor]:

@@ -162,28 +162,26 @@ def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, 
     ctx.set_materialize_grads(False)  # a zero gradient of the tape would be as large as the tape
 
 
+def for_autograd(
+    needed: tuple[bool, ...], has_bias: bool, d_x: Optional[Tensor], d_initial: Tensor, *d_weights: Optional[Tensor]
+) -> tuple[Optional[Tensor], ...]:
+    """The gradients of x, initial, batch_sizes, the weights and a, None where nobody asks or there is nothing."""
+    d_weight_ih, d_weight_hh, d_bias_ih, d_bias_hh = d_weights
+    d_biases = (d_bias_ih, d_bias_hh) if has_bias else (None, None)
+    # a is drawn at the start and never trained
+    return d_x if needed[0] else None, d_initial if needed[1] else None, None, d_weight_ih, d_weight_hh, *d_biases, None
+
+
 def _layer_backward(
     ctx: Any, grad_output: Optional[Tensor], grad_last: Optional[Tensor], _grad_tape: Optional[Tensor]
 ) -> tuple[Optional[Tensor], ...]:
     *tensors, output, tape = ctx.saved_tensors
-    has_bias = tensors[5] is not None
     nothing = (None,) * 5  # cell, feedback, reverse, both, keeps_tape
     if grad_output is None and grad_last is None:
         return (None,) * 8 + nothing
-    d_x, d_initial, d_weight_ih, d_weight_hh, d_bias_ih, d_bias_hh = recurrent_backward(
-        *tensors, *ctx.problem, output, tape, grad_output, grad_last, ctx.needs_input_grad[0]
-    )
-    return (
-        d_x if ctx.needs_input_grad[0] else None,
-        d_initial if ctx.needs_input_grad[1] else None,
-        None,  # batch_sizes
-        d_weight_ih,
-        d_weight_hh,
-        d_bias_ih if has_bias else None,
-        d_bias_hh if has_bias else None,
-        None,  # a is drawn at the start and never trained
-        *nothing,
-    )
+    needed = ctx.needs_input_grad[:2]
+    gradients = recurrent_backward(*tensors, *ctx.problem, output, tape, grad_output, grad_last, needed[0])
+    return for_autograd(needed, tensors[5] is not None, *gradients) + nothing
 
 
 recurrent.register_autograd(_layer_backward, setup_context=_keep_for_backward)
