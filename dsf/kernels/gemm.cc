@@ -78,9 +78,9 @@ void gemm(Op op_a, OperandView a, Op op_b, OperandView b, Into into, MatrixF c) 
   if (is_trivial(k, into, c)) return;
   const Multiplier multiplier = multiplier_of(a.precision, c.rows);
   const dim_t wanted = inside_parallel_task() ? 1 : 2 * thread_count();
-  const CopiedGrid grid = multiplier == Multiplier::few_rows
-                              ? CopiedGrid{choose_panel_tiles(c.rows, c.cols, k), {k, 1}}
-                              : choose_packed_grid(c.rows, c.cols, k, wanted);
+  const ProductGrid grid = multiplier == Multiplier::few_rows
+                               ? ProductGrid{choose_panel_tiles(c.rows, c.cols, k), {k, 1}}
+                               : choose_packed_grid(c.rows, c.cols, k, wanted);
   const TileGrid& tiles = grid.tiles;
   const DepthParts& parts = grid.parts;
 

@@ -9,8 +9,8 @@
 // on a CPU that does not multiply bf16 faster than f32 is widened and multiplied in f32: the same
 // mathematics, so that a run means the same thing everywhere, only no faster.
 //
-// Results do not depend on the number of threads: C is cut into tiles by its shape alone, or, on
-// matrix units, in ways that all take the terms of a sum in the same order. `gemm` spreads the tiles
+// Results do not depend on the number of threads: C is cut into tiles by its shape alone, or in ways
+// that all take the terms of a sum in the same order. `gemm` spreads the tiles
 // over the thread pool; inside a task of parallel_for it runs on that thread.
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 #pragma once
 
-// How a product is cut into tasks: by its shape alone, so that the bits of the result do not depend
-// on the number of threads.
+// How a product is cut into tasks: by its shape alone, or in a way that does not change the order of
+// any sum, so that the bits of the result do not depend on the number of threads.
 
 #include <algorithm>
 #include <array>
@@ -92,20 +92,13 @@ constexpr DepthParts cut_depth(dim_t k, dim_t wanted_parts) {
   return {depth, ceil_div(k, depth)};
 }
 
-/// Tiles and parts for operands that are copied tile by tile. Tiles are large, because each element
-/// copied should meet many of the other operand; parts of the depth make up for their small number.
-struct CopiedGrid {
-  TileGrid tiles;
-  DepthParts parts;
-
-  constexpr dim_t tasks() const { return tiles.count() * parts.count; }
-};
-
-constexpr CopiedGrid choose_copied_grid(dim_t m, dim_t n, dim_t k) {
+/// As many parts as give a large machine enough tasks, if C is too small for enough tiles. They decide
+/// the order of a sum, so they follow from the shape alone.
+constexpr DepthParts choose_depth_parts(dim_t m, dim_t n, dim_t k) {
   const dim_t most_parts = cut_depth(k, DepthParts::kMost).count;
   const TileGrid tiles = choose_tiles<3>(m, n, k, ceil_div(kEnoughTasks, most_parts),
                                          {{{256, 512}, {256, 256}, {128, 256}}});
-  return {tiles, cut_depth(k, ceil_div(kEnoughTasks, tiles.count()))};
+  return cut_depth(k, ceil_div(kEnoughTasks, tiles.count()));
 }
 
 /// Tiles, at least `wanted` if the product is large enough, of kernels that take the terms of a sum in
@@ -126,11 +119,18 @@ constexpr TileGrid choose_large_tiles(dim_t m, dim_t n, dim_t k, dim_t most_rows
   return grid;
 }
 
-/// The same for operands that are packed tile by tile. The parts of the depth do decide the order of
-/// a sum: they follow from the shape alone, as anywhere.
-constexpr CopiedGrid choose_packed_grid(dim_t m, dim_t n, dim_t k, dim_t wanted) {
+/// Tiles of C, each of them in parts of the depth.
+struct ProductGrid {
+  TileGrid tiles;
+  DepthParts parts;
+
+  constexpr dim_t tasks() const { return tiles.count() * parts.count; }
+};
+
+/// For operands that are packed tile by tile.
+constexpr ProductGrid choose_packed_grid(dim_t m, dim_t n, dim_t k, dim_t wanted) {
   constexpr dim_t kMostRows = 1024;
-  const DepthParts parts = choose_copied_grid(m, n, k).parts;
+  const DepthParts parts = choose_depth_parts(m, n, k);
   return {choose_large_tiles(m, n, parts.depth, kMostRows, ceil_div(wanted, parts.count)), parts};
 }
 

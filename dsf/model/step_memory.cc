@@ -147,7 +147,7 @@ double gradient_scratch(const ParameterTable& table, dim_t rows) {
     const bool chunked =
         parameter.name.starts_with("head.") || parameter.name.find(".mlp.") != std::string::npos;
     const dim_t depth = chunked ? std::min(rows, kChunkRows) : std::min(rows, kDeepest);
-    const DepthParts parts = choose_copied_grid(parameter.id.rows, parameter.id.cols, depth).parts;
+    const DepthParts parts = choose_depth_parts(parameter.id.rows, parameter.id.cols, depth);
     most = std::max(most, (parts.count - 1) * parameter.id.size());
   }
   return static_cast<double>(kFloat * most);

@@ -377,7 +377,7 @@ TEST(TileGrid, CoversTheResultOnce) {
     for (const dim_t n : {1, 100, 513, 2049}) {
       for (const dim_t k : {1, 256, 20000}) {
         EXPECT_TRUE(covers_once(choose_panel_tiles(m, n, k)));
-        EXPECT_TRUE(covers_once(choose_copied_grid(m, n, k).tiles));
+        EXPECT_TRUE(covers_once(choose_packed_grid(m, n, k, 8).tiles));
         EXPECT_TRUE(covers_once(choose_large_tiles(m, n, k, 512, 8), true));
       }
     }
@@ -393,12 +393,12 @@ TEST(TileGrid, CoversTallAndNarrowResultsOnce) {
 }
 
 TEST(TileGrid, GivesManyThreadsWorkOnTheProductsOfTraining) {
-  EXPECT_GE(choose_panel_tiles(1024, 10000, 256).count(), 32);  // head
-  EXPECT_GE(choose_panel_tiles(8192, 768, 256).count(), 32);    // input products
-  EXPECT_GE(choose_panel_tiles(32768, 64, 64).count(), 32);     // of a narrow model
-  EXPECT_EQ(choose_panel_tiles(8, 8, 8).count(), 1);            // not worth a task
-  EXPECT_GE(choose_copied_grid(768, 256, 8192).tasks(), 24);    // weight gradients
-  EXPECT_GE(choose_copied_grid(10000, 256, 1024).tasks(), 32);  // of the head
+  EXPECT_GE(choose_panel_tiles(1024, 10000, 256).count(), 32);      // head
+  EXPECT_GE(choose_panel_tiles(8192, 768, 256).count(), 32);        // input products
+  EXPECT_GE(choose_panel_tiles(32768, 64, 64).count(), 32);         // of a narrow model
+  EXPECT_EQ(choose_panel_tiles(8, 8, 8).count(), 1);                // not worth a task
+  EXPECT_GE(choose_packed_grid(768, 256, 8192, 32).tasks(), 32);    // weight gradients
+  EXPECT_GE(choose_packed_grid(10000, 256, 1024, 32).tasks(), 32);  // of the head
 }
 
 // As many as there are threads to work on them, and no smaller than that takes.
@@ -414,8 +414,8 @@ TEST(TileGrid, LargeTilesFollowTheTasksWanted) {
 TEST(TileGrid, LargeTilesDoNotChangeThePartsOfTheDepth) {
   for (const dim_t wanted : {1, 4, 64}) {
     const DepthParts parts = choose_packed_grid(1536, 512, 32768, wanted).parts;
-    EXPECT_EQ(parts.count, choose_copied_grid(1536, 512, 32768).parts.count);
-    EXPECT_EQ(parts.depth, choose_copied_grid(1536, 512, 32768).parts.depth);
+    EXPECT_EQ(parts.count, choose_depth_parts(1536, 512, 32768).count);
+    EXPECT_EQ(parts.depth, choose_depth_parts(1536, 512, 32768).depth);
   }
 }
 
