@@ -1,6 +1,8 @@
 #include "dsf/kernels/panel_gemm.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "dsf/kernels/gemm_operand.h"
 
@@ -95,47 +97,24 @@ struct BlockOf {
   }
 };
 
-template <int kRows, int kPanels, Packed kPacked>
-constexpr BlockOf kBlockOf = {multiply_block<kRows, 1, kPacked>,
-                              multiply_block<kRows, kPanels, kPacked>, kPanels};
-
 // As many panels at once as the registers hold sums of: 16 of AVX2, 32 of AVX-512. A unit begins two
 // vectors of products per cycle and takes four cycles for each, so at least eight sums are needed.
+constexpr int panels_for(int rows) {
+  if (kNarrow) return rows < 4 ? std::array{4, 3, 2}[static_cast<std::size_t>(rows - 1)] : 1;
+  return rows <= 2 ? 8 : rows <= 6 ? 4 : 2;
+}
+
+template <Packed kPacked, std::size_t... kIndex>
+constexpr auto make_blocks(std::index_sequence<kIndex...> /*heights*/) {
+  return std::array<BlockOf, sizeof...(kIndex)>{BlockOf{
+      multiply_block<kIndex + 1, 1, kPacked>,
+      multiply_block<kIndex + 1, panels_for(kIndex + 1), kPacked>, panels_for(kIndex + 1)}...};
+}
+
 template <Packed kPacked>
-HWY_INLINE BlockOf block_of(dim_t rows) {
-  switch (rows) {
-    case 1:
-      return kBlockOf < 1, kNarrow ? 4 : 8, kPacked > ;
-    case 2:
-      return kBlockOf < 2, kNarrow ? 3 : 8, kPacked > ;
-    case 3:
-      return kBlockOf < 3, kNarrow ? 2 : 4, kPacked > ;
-    case 4:
-      return kBlockOf < 4, kNarrow ? 1 : 4, kPacked > ;
-    case 5:
-      return kBlockOf < 5, kNarrow ? 1 : 4, kPacked > ;
-    default:
-      break;
-  }
-  if constexpr (!kNarrow) {
-    switch (rows) {
-      case 7:
-        return kBlockOf<7, 2, kPacked>;
-      case 8:
-        return kBlockOf<8, 2, kPacked>;
-      case 9:
-        return kBlockOf<9, 2, kPacked>;
-      case 10:
-        return kBlockOf<10, 2, kPacked>;
-      case 11:
-        return kBlockOf<11, 2, kPacked>;
-      case 12:
-        return kBlockOf<12, 2, kPacked>;
-      default:
-        break;
-    }
-  }
-  return kBlockOf < 6, kNarrow ? 1 : 4, kPacked > ;
+HWY_INLINE const BlockOf& block_of(dim_t rows) {
+  static constexpr auto kBlocks = make_blocks<kPacked>(std::make_index_sequence<kMostRows>());
+  return kBlocks[static_cast<std::size_t>(rows - 1)];
 }
 
 /// The rows of A and C in blocks of nearly equal height.
