@@ -46,6 +46,9 @@ std::vector<std::string> choice_names() {
   return {ChoiceNames<Enum>::kNames.begin(), ChoiceNames<Enum>::kNames.end()};
 }
 
+/// For messages: "rnn, gru and lstm".
+std::string in_words(const std::vector<std::string>& names);
+
 /// Throws ConfigError: `key` = `name` is unknown, and the names that are known.
 [[noreturn]] void refuse_choice(std::string_view key, std::string_view name,
                                 const std::vector<std::string>& known);

@@ -60,8 +60,8 @@ std::vector<std::unique_ptr<Mixer>> build_blocks(const ModelConfig& config,
                                                  ParameterTable& table) {
   if (config.recompute && !cell_of(config.mixer)) {
     throw ConfigError(
-        fmt::format("model.recompute = true: only rnn, gru and lstm can, and model.mixer is {}",
-                    name_of(config.mixer)));
+        fmt::format("model.recompute = true: only {} can, and model.mixer is {}",
+                    in_words(choice_names<CellKind>()), name_of(config.mixer)));
   }
   const auto shared_work = config.recompute ? std::make_shared<CellWork>() : nullptr;
   std::vector<std::unique_ptr<Mixer>> blocks;

@@ -81,7 +81,7 @@ void check_onnx_export(const ModelConfig& config) {
   if (onnx::has_state(config.mixer)) return;
   throw UsageError(fmt::format(
       "a model with model.mixer = \"{}\" cannot be exported as ONNX: it has no state that a call "
-      "could hand to the next one; rnn, gru, lstm and ema can, and safetensors takes all",
+      "could hand to the next one; every other mixer has, and safetensors takes all",
       name_of(config.mixer)));
 }
 

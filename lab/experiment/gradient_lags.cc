@@ -261,8 +261,8 @@ std::vector<MethodLags> compare_lags(const RunConfig& config, const Dataset& dat
                                      const GradientComparisonOptions& options) {
   if (!cell_of(config.model.mixer)) {
     throw ConfigError(fmt::format(
-        "model.mixer = \"{}\" has no feedback through time; lags are for rnn, gru and lstm",
-        name_of(config.model.mixer)));
+        "model.mixer = \"{}\" has no feedback through time; lags are for {}",
+        name_of(config.model.mixer), in_words(choice_names<CellKind>())));
   }
   const LagBatches batches = take_batches(config, data, options);
   const auto exact_model = calibrated(config, "bptt", batches.calibration, model);

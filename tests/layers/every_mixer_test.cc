@@ -13,6 +13,7 @@
 #include "dsf/layers/plain_block.h"
 #include "dsf/layers/recurrent.h"
 #include "dsf/layers/transformer_block.h"
+#include "tests/support/every_mixer.h"
 #include "tests/support/mixer_run.h"
 #include "tests/support/thread_guard.h"
 
@@ -266,7 +267,7 @@ TEST_P(EveryMixerTest, RoundsToBf16InBothPasses) {
 
 std::vector<Case> every_case() {
   std::vector<Case> cases;
-  for (const char* mixer : {"rnn", "gru", "gru_reset_before", "lstm", "attention", "ema"}) {
+  for (const std::string& mixer : every_mixer()) {
     for (const char* block : {"none", "plain", "transformer"}) cases.push_back({mixer, block});
   }
   return cases;

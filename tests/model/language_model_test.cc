@@ -9,6 +9,7 @@
 
 #include "dsf/base/error.h"
 #include "dsf/base/rng.h"
+#include "tests/support/every_mixer.h"
 #include "tests/support/thread_guard.h"
 
 namespace dsf {
@@ -54,11 +55,11 @@ void enlarge_small_weights(LanguageModel& model) {
   }
 }
 
-class EveryModel : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
+class EveryModel : public ::testing::TestWithParam<std::tuple<std::string, const char*>> {
  protected:
   LanguageModel make(std::uint64_t seed = 1) const {
     const auto& [mixer, block] = GetParam();
-    const bool before = mixer == std::string_view("gru_reset_before");
+    const bool before = mixer == "gru_reset_before";
     ModelConfig config = model_config(before ? "gru" : mixer, block);
     if (before) config.reset = GruReset::before;
     return {config, feedback("bptt"), kVocab, seed};
@@ -177,8 +178,7 @@ TEST_P(EveryModel, PrecisionIsThatOfTheNextPass) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
-                         ::testing::Combine(::testing::Values("rnn", "gru", "gru_reset_before",
-                                                              "lstm", "attention", "ema"),
+                         ::testing::Combine(::testing::ValuesIn(testing::every_mixer()),
                                             ::testing::Values("plain", "transformer")));
 
 // Layers that rebuild their gates share the memory for them; one that took what another left there

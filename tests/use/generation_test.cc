@@ -70,7 +70,7 @@ void expect_near(std::span<const float> got, const std::vector<float>& expected,
   }
 }
 
-class EveryMixerGenerates : public ::testing::TestWithParam<const char*> {};
+class EveryMixerGenerates : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryMixerGenerates, StepByStepAsAWholeSequenceDoes) {
   SmallModel setup(GetParam(), "blocks");
@@ -98,7 +98,7 @@ TEST_P(EveryMixerGenerates, TheSameTextForTheSameSeedWithAnyNumberOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Mixers, EveryMixerGenerates,
-                         ::testing::Values("rnn", "gru", "lstm", "ema", "attention"));
+                         ::testing::ValuesIn(choice_names<MixerKind>()));
 
 TEST(GenerationSession, AttentionForgetsWhatLeavesItsWindow) {
   SmallModel setup("attention", "blocks");
