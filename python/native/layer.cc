@@ -52,6 +52,13 @@ void store_states(ConstMatrixF source, bool bf16, dim_t hidden, const dsf_states
   }
 }
 
+// Of a result that Python may have allocated anew for this call, so that each of its pages is touched for
+// the first time.
+void advise_fresh(MatrixF fresh) {
+  const dim_t numbers = fresh.rows * fresh.stride;
+  advise_large_pages(fresh.data, static_cast<std::size_t>(numbers) * sizeof(float));
+}
+
 // One call of a layer.
 class Call {
  public:
@@ -74,9 +81,9 @@ class Call {
     }
     if (layer_.tape != nullptr) {
       const CellTape kept = tape(memory_.work.gates);
-      // PyTorch may take this memory anew for each call, so that each touches all of its pages first.
-      const float* const end = kept.states.row(kept.states.rows);
-      advise_large_pages(layer_.tape, static_cast<std::size_t>(end - layer_.tape) * sizeof(float));
+      advise_fresh(kept.gates);
+      advise_fresh(kept.states);
+      advise_fresh(as_matrix(layer_.output, layer_.output_width));
       walk({0, layout_.steps()}, layout_, kept, state);
       // Two equal calls leave equal tapes, which torch.library.opcheck asks of an operator.
       if (shape_.reads_gates) {
@@ -110,6 +117,7 @@ class Call {
 
     MatrixF dx = as_matrix(layer_.d_x, shape_.input);
     const bool in_place = !dx.empty();
+    advise_fresh(dx);
     if (wants_x && !in_place) dx = memory_.dx.reshape(layout_.total_rows(), shape_.input);
     kind_.cell->parameter_gradients(layout_, x, tape, memory_.work, dx, Into::overwrite,
                                     gradients());
