@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from dsf import _library, errors
+from dsf.nn import _tapes
 from dsf.nn._cells import CELLS, Weights
 from dsf.nn._generic import Gradients, Inputs, Problem
 
@@ -177,7 +178,7 @@ def forward(problem: Problem, inputs: Inputs, keeps_tape: bool) -> tuple[Tensor,
     batch, hidden = initial.shape[0], weights.weight_hh.shape[1]
     last = torch.empty_like(initial, memory_format=torch.contiguous_format)
     rows = math.prod(x.shape[:-1])
-    tape = x.new_empty(tape_size(problem.cell, hidden, rows, batch) if keeps_tape else 0, dtype=torch.float32)
+    tape = _tapes.empty(tape_size(problem.cell, hidden, rows, batch) if keeps_tape else 0)
     initial = _with_whole_rows(initial)
     states = _states(initial, hidden), _states(last, hidden)
     output = _walk(problem, x, batch_sizes, weights, batch, *states, tape if keeps_tape else None)
