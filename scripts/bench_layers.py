@@ -23,7 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -81,7 +81,7 @@ def all_cases(options: argparse.Namespace) -> list[Case]:
 def _autocast(case: Case) -> AbstractContextManager[Any]:
     import torch
 
-    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=case.dtype == "bf16")
+    return torch.autocast("cpu", dtype=torch.bfloat16) if case.dtype == "bf16" else nullcontext()
 
 
 def make_layers(case: Case) -> dict[str, nn.Module]:
@@ -120,15 +120,16 @@ def forward_and_backward(layer: Any, case: Case, packed: bool = False) -> Callab
     lengths = torch.tensor(packed_lengths()) if case.part == "packed" else None
     steps = int(lengths[0]) if lengths is not None else case.steps
     x = torch.randn(steps, case.batch, case.hidden, requires_grad=True)
-    weights = list(layer.parameters())
+    wanted = [x, *layer.parameters()]
     packing = lengths if packed else None
-    errors = torch.randn(steps * case.batch * case.hidden)
+    shape = (steps, case.batch, case.hidden) if packing is None else (PACKED_TOKENS, case.hidden)
+    errors = torch.randn(shape).to(torch.bfloat16 if case.dtype == "bf16" else torch.float32)
 
     def run() -> None:
         with _autocast(case):
             output = layer(x if packing is None else pack_padded_sequence(x, packing))[0]
             output = output if packing is None else output.data
-        torch.autograd.grad(output, [x, *weights], errors[: output.numel()].view_as(output).to(output.dtype))
+        torch.autograd.grad(output, wanted, errors)
 
     return run
 
