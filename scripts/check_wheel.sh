@@ -34,8 +34,10 @@ debootstrap --variant=minbase --include=ca-certificates "$release" "$root" "$mir
   fail "debootstrap of $release failed, see $log"
 echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/99check-wheel"
 [[ -z ${PIP_CERT:-} ]] || install -D "$PIP_CERT" "$root$PIP_CERT"
-mkdir "$root/dsf"
-cp -r python/tests pyproject.toml README.md docs examples CMakeLists.txt "$wheel" "$root/dsf"
+# What the tests read, where they expect it; not the package itself.
+mkdir -p "$root/dsf/python"
+cp -r pyproject.toml README.md docs examples scripts CMakeLists.txt "$wheel" "$root/dsf"
+cp -r python/tests "$root/dsf/python"
 
 unshare --mount --fork bash -c '
   mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" &&
@@ -48,11 +50,11 @@ unshare --mount --fork bash -c '
   apt-get -qq install -y --no-install-recommends python3-torch python3-venv
   ! command -v c++ && ! ls /usr/lib/x86_64-linux-gnu/libxsmm* 2>/dev/null
   python3 -m venv --system-site-packages /venv
-  /venv/bin/pip install --quiet pytest pytest-xdist hypothesis numpy
+  /venv/bin/pip install --quiet pytest pytest-xdist hypothesis numpy onnx onnxruntime
   /venv/bin/pip install --quiet --no-deps /dsf/dsf_rnn-*.whl
   cd /dsf
   /venv/bin/python -c "import dsf, torch; print(dsf.__file__, dsf.__version__, torch.__version__)"
-  /venv/bin/python -m pytest -q -n 2 tests' >>"$log" 2>&1 || {
+  /venv/bin/python -m pytest -q -n 2 python/tests' >>"$log" 2>&1 || {
   tail -n 40 "$log"
   fail "the tests failed in $release, see $log"
 }

@@ -134,6 +134,13 @@ DSF_API dsf_status dsf_layer_backward(const dsf_layer* layer);
 /* The size of a tape is N (numbers[0] D + numbers[1]) + B numbers[2] D. */
 DSF_API dsf_status dsf_layer_tape(const char* cell, int64_t numbers[3]);
 
+/* Runs member(context) on so many threads at once, the caller among them, or on less: OpenMP's GOMP_parallel. */
+typedef void (*dsf_team)(void (*member)(void* context), void* context, unsigned threads,
+                         unsigned flags);
+
+/* From here on layers compute on the threads of this team, in this process; one that forks off has threads of ours. */
+DSF_API void dsf_layer_team(dsf_team team);
+
 /* ---- training (training.cc) ---------------------------------------------------------------------------------- */
 
 /* Told what happens in a run. `event` is "start", "step", "eval" or "ask", `json` the object that the run's log has

@@ -1,12 +1,16 @@
 // Recurrent layers on the memory of PyTorch's tensors: what python/dsf/nn/_native.py calls.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <vector>
 
 #include "dsf/base/error.h"
 #include "dsf/base/large_pages.h"
 #include "dsf/kernels/elementwise.h"
+#include "dsf/kernels/host_team.h"
 #include "dsf/kernels/parallel.h"
 #include "dsf/kernels/rows.h"
 #include "python/native/dsf_native.h"
@@ -284,6 +288,16 @@ class Call {
   RowOrder order_;
 };
 
+// Whose threads compute, and in which process: a team does not survive fork().
+std::atomic<HostTeam> g_team{nullptr};
+std::atomic<pid_t> g_team_process{0};
+
+HostTeam team_here() {
+  const HostTeam team = g_team.load(std::memory_order_acquire);
+  return team != nullptr && g_team_process.load(std::memory_order_relaxed) == getpid() ? team
+                                                                                       : nullptr;
+}
+
 // As many threads as PyTorch uses; one for what is over before another would be awake.
 template <typename Work>
 dsf_status run(const dsf_layer& layer, const Work& work) {
@@ -291,12 +305,20 @@ dsf_status run(const dsf_layer& layer, const Work& work) {
     if (layer.threads != thread_count()) set_thread_count(static_cast<int>(layer.threads));
     Call call(layer);
     if (call.work() < kSerialWork) return parallel_for(1, [&](dim_t) { work(call); });
+    if (const HostTeam team = team_here(); team != nullptr) {
+      return with_host_team(team, static_cast<int>(layer.threads), [&] { work(call); });
+    }
     work(call);
   });
 }
 
 }  // namespace
 }  // namespace dsf::native
+
+void dsf_layer_team(dsf_team team) {
+  dsf::native::g_team_process.store(getpid(), std::memory_order_relaxed);
+  dsf::native::g_team.store(team, std::memory_order_release);
+}
 
 dsf_status dsf_layer_forward(const dsf_layer* layer) {
   return dsf::native::run(*layer, [](dsf::native::Call& call) { call.forward(); });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import os
 import select
 import signal
@@ -294,6 +295,48 @@ def test_several_python_threads() -> None:
         for found in pool.map(lambda _: gradients(), range(12)):
             assert_same(found, expected)
     torch.set_num_threads(1)
+
+
+TEAM = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
+MEMBER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def test_computes_on_the_team_it_is_given() -> None:
+    layer, x = make_layer("gru", 64, 128, 2), torch.randn(20, 64, 64, requires_grad=True)
+    expected = gradients_of(layer, x, x, None)
+    asked: list[int] = []
+
+    @TEAM
+    def team(member: int, context: int, threads: int, flags: int) -> None:
+        asked.append(threads)
+        MEMBER(member)(context)
+
+    assert _native._loaded is not None
+    _native._loaded.dsf_layer_team(team)
+    try:
+        torch.set_num_threads(2)
+        for _ in range(20):  # four calls each; a team that came late is left alone for 64
+            assert_same(gradients_of(layer, x, x, None).values(), expected.values())
+    finally:
+        torch.set_num_threads(1)
+        _native._compute_on_threads_of_pytorch(_native._loaded)
+    assert set(asked) == {2}
+
+
+def test_starts_no_threads_beside_those_of_pytorch() -> None:
+    code = """
+import os, torch
+from dsf.nn import GRU
+torch.set_num_threads(2)
+torch.ones(1 << 20).exp_()
+before = len(os.listdir("/proc/self/task"))
+output, _ = GRU(64, 64)(torch.randn(64, 32, 64))
+output.sum().backward()
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+    # On a busy machine PyTorch's may come late, and then threads of ours do the work.
+    counts = (subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(5))
+    assert any(int(count) == 0 for count in counts)
 
 
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded")  # from Python 3.12 on

@@ -52,7 +52,22 @@ def _load() -> Optional[ctypes.CDLL]:
     loaded.dsf_layer_forward.argtypes = [ctypes.c_char_p]
     loaded.dsf_layer_backward.argtypes = [ctypes.c_char_p]
     loaded.dsf_layer_tape.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64)]
+    _compute_on_threads_of_pytorch(loaded)
     return loaded
+
+
+def _compute_on_threads_of_pytorch(loaded: ctypes.CDLL) -> None:
+    """PyTorch's threads spin for milliseconds after each of its operations, and others would share the CPUs with them.
+
+    They belong to the OpenMP that PyTorch is linked to, so that is where to look for the function that calls them.
+    """
+    if "parallel backend: OpenMP" not in torch.__config__.parallel_info():
+        return
+    try:
+        team = ctypes.CDLL(torch._C.__file__).GOMP_parallel
+    except (OSError, AttributeError):  # another OpenMP
+        return
+    loaded.dsf_layer_team(ctypes.cast(team, ctypes.c_void_p))
 
 
 _loaded = _load()
