@@ -50,7 +50,7 @@ unshare --mount --fork bash -c '
   apt-get -qq install -y --no-install-recommends python3-torch python3-venv
   ! command -v c++ && ! ls /usr/lib/x86_64-linux-gnu/libxsmm* 2>/dev/null
   python3 -m venv --system-site-packages /venv
-  /venv/bin/pip install --quiet pytest pytest-xdist hypothesis numpy onnx onnxruntime
+  /venv/bin/pip install --quiet pytest pytest-xdist hypothesis numpy matplotlib onnx onnxruntime
   /venv/bin/pip install --quiet --no-deps /dsf/dsf_rnn-*.whl
   cd /dsf
   /venv/bin/python -c "import dsf, torch; print(dsf.__file__, dsf.__version__, torch.__version__)"

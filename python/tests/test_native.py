@@ -330,13 +330,11 @@ from dsf.nn import GRU
 torch.set_num_threads(2)
 torch.ones(1 << 20).exp_()
 before = len(os.listdir("/proc/self/task"))
-output, _ = GRU(64, 64)(torch.randn(64, 32, 64))
-output.sum().backward()
+GRU(64, 64)(torch.randn(64, 32, 64))  # one call: after one that had to wait, threads of ours would serve
 print(len(os.listdir("/proc/self/task")) - before)
 """
-    # On a busy machine PyTorch's may come late, and then threads of ours do the work.
-    counts = (subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(5))
-    assert any(int(count) == 0 for count in counts)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert int(done.stdout) == 0
 
 
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded")  # from Python 3.12 on
