@@ -198,13 +198,6 @@ class Ahead {
   dim_t row_ = 0;
 };
 
-// Asks for what a block adds to.
-HWY_INLINE void ask_for_sums(MatrixF c) {
-  for (dim_t i = 0; i < c.rows; ++i) {
-    for (dim_t j = 0; j < c.cols; j += PackedRight::kCols) __builtin_prefetch(c.row(i) + j, 1);
-  }
-}
-
 // C (+)= A B. `a_step`: from one row of A to the next, or from a block's to the next one's. `last`: the
 // panel that belongs to C's last columns, if they do not fill one. `ahead`: what comes afterwards.
 template <Packed kPacked>
@@ -222,10 +215,6 @@ void multiply_blocks(const float* a, dim_t a_step, Panels b, const float* last, 
     const dim_t panels = std::min(group, whole - p);
     const MatrixF columns = c.middle_cols(p * PackedRight::kCols, panels * PackedRight::kCols);
     blocks.for_each([&](dim_t row, dim_t height) {
-      if (kPacked == Packed::both && into == Into::accumulate) {
-        const dim_t next = row + height;
-        ask_for_sums(columns.middle_rows(next, std::min(height, c.rows - next)));
-      }
       block_of<kPacked>(height).multiply(a + row * a_step, a_step, b.from(p), panels, depth, into,
                                          columns.row(row), c.stride);
       ahead.ask_for_part();
