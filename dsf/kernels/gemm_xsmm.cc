@@ -46,9 +46,10 @@ void pack_panels(Op op, const OperandView& b, dim_t bytes, std::byte* panels) {
   }
 }
 
-// A kernel reads rows of A where they are, in bf16 pair by pair.
+// A kernel reads rows of A where they are, in bf16 pair by pair: from row to row it goes by whole pairs.
 bool can_read_rows(Op op, const OperandView& a) {
-  return op == Op::none && (a.precision == Precision::f32 || a.cols % 2 == 0);
+  const bool in_pairs = a.cols % 2 == 0 && a.stride % 2 == 0;
+  return op == Op::none && (a.precision == Precision::f32 || in_pairs);
 }
 
 // op(A) as rows that a kernel can read: A itself or, in bf16 alone, a copy that is filled up with zeros

@@ -46,8 +46,11 @@ HeadResult SoftmaxHead::forward_backward(Weights weights, ConstMatrixF h,
         if (weights.precision() == Precision::f32) {
           softmax_cross_entropy(logits, goal, sums);
         } else {
-          scratch.gradient.ensure(count * linear_.out());
-          const MatrixView<bf16_t> rounded(scratch.gradient.data(), count, linear_.out());
+          // Rows of whole cache lines: products read pairs where they lie, whatever the vocabulary.
+          constexpr dim_t kLine = 32;
+          const dim_t stride = round_up(linear_.out(), kLine);
+          scratch.gradient.ensure(count * stride);
+          const MatrixView<bf16_t> rounded(scratch.gradient.data(), count, linear_.out(), stride);
           softmax_cross_entropy(logits, goal, rounded, sums);
           gradient = MatrixView<const bf16_t>(rounded);
         }

@@ -24,7 +24,7 @@ namespace dsf {
 /// Memory of the head, independent of N. Owned by the caller.
 struct SoftmaxHeadScratch {
   Matrix logits;            // [chunk, V]
-  Buffer<bf16_t> gradient;  // [chunk, V], in bf16
+  Buffer<bf16_t> gradient;  // [chunk, V], in bf16, in rows of whole cache lines
   Matrix gradient_sums;     // a row for every kGradientGroup rows of a chunk
   LinearScratch linear;
   std::vector<float> loss;            // of the rows of a chunk

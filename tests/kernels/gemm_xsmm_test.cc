@@ -62,6 +62,35 @@ TEST(XsmmPanels, GiveTheSameProductWithoutAKernel) {
   }
 }
 
+// Rows an odd number apart, as a part of the columns of an odd vocabulary: pairs do not reach from row
+// to row. The products are those of the same rows one after the other.
+TEST(XsmmPanels, TakeRowsThatAreAnOddNumberApart) {
+  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+    if (!available(precision)) continue;
+    constexpr dim_t kRows = 9;
+    constexpr dim_t kDepth = 70;
+    constexpr dim_t kCols = 50;
+    const RandomMatrix wide(kRows, kDepth + 1, 1);
+    const RandomMatrix b(kDepth, kCols, 2);
+    OperandScratch scratch_wide;
+    OperandScratch scratch_a;
+    OperandScratch scratch_b;
+    PackedRight packed;
+    packed.reshape(precision, kDepth, kCols);
+    packed.pack(Op::none, scratch_b(b.view(), precision), 0);
+    RandomMatrix apart(kRows, kCols, 3);
+    RandomMatrix together(kRows, kCols, 3);
+    packed.multiply(scratch_wide(wide.view(), precision).block(0, kRows, 0, kDepth), 0,
+                    Into::overwrite, apart.view());
+    packed.multiply(scratch_a(wide.view().middle_cols(0, kDepth), precision), 0, Into::overwrite,
+                    together.view());
+    const Distance d = distance(apart.view(), together.view());
+    const double eps = std::numeric_limits<float>::epsilon();
+    EXPECT_LE(d.most, 2.0 * (kDepth + 1) * eps * kDepth);
+    EXPECT_GT(d.scale, 1.0);
+  }
+}
+
 TEST(XsmmKernels, AreTheSameForTheSameShape) {
   if (!available(Precision::f32)) GTEST_SKIP() << "libxsmm has no kernels here";
   KernelShape shape{Precision::f32, Into::overwrite, 5, 64, 31, 31, 64, 64};

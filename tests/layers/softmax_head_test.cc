@@ -154,6 +154,34 @@ TEST(SoftmaxHead, ReferenceIsConsistent) {
                     to_grid(h.view()), single(1.0));
 }
 
+// A vocabulary so large that products go through it in pieces, and odd, so that rows of the logits begin
+// in the middle of a pair.
+TEST(SoftmaxHead, Bf16StaysWithinItsRoundingForAnOddVocabulary) {
+  constexpr dim_t kRows = 40;
+  constexpr dim_t kLarge = 2501;
+  // Two numbers of a product are rounded, each by 1/512 at most.
+  constexpr double kTolerance = 2.0 / 512.0;
+  ParameterTable table;
+  SoftmaxHead head(table, "", kWidth, kLarge, 0.02F);
+  ParameterValues weights = random_weights(table, 1);
+  const RandomMatrix h(kRows, kWidth, 2, 2.0);
+  std::vector<token_t> targets(kRows);
+  Rng rng(4);
+  for (token_t& target : targets) target = static_cast<token_t>(rng.below(kLarge));
+  SoftmaxHeadScratch scratch;
+  const auto gradients_in = [&](Precision precision) {
+    weights.set_precision(precision);
+    Matrix dh(kRows, kWidth);
+    Buffer<float> gradients(table.flat_size());
+    head.forward_backward(weights, h.view(), targets, kScale, scratch, dh, {gradients.data()});
+    return std::pair(to_grid(dh), to_values(table, gradients));
+  };
+  const auto [wanted_dh, wanted] = gradients_in(Precision::f32);
+  const auto [dh, gradients] = gradients_in(Precision::bf16);
+  expect_close("dh", dh, wanted_dh, kTolerance);
+  expect_close(gradients, wanted, kTolerance);
+}
+
 TEST(SoftmaxHead, LogitsAreTheLinearMap) {
   ParameterTable table;
   SoftmaxHead head(table, "", kWidth, kVocab, 0.02F);
