@@ -41,7 +41,7 @@ METHODS = ("bptt", "ft", "dsf")
 
 def slice_count(batch: int, hidden: int) -> int:
     """Slices of a batch, by the rule of dsf/kernels/slices.h."""
-    small = GATES * hidden * hidden <= 1 << 16
+    small = GATES * hidden * hidden <= 1 << 18
     if batch < (8 if small else 32):
         return 1
     at_most_32 = math.ceil(batch / 32)
