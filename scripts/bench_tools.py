@@ -26,7 +26,7 @@ def say(text: str) -> None:
 
 
 def cpu_description(cpuinfo: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
-    """The CPU's name, and the widest instructions it has that matter here."""
+    """The CPU's name, and the widest instructions it has that matter here, with the limit that DSF_MAX_ISA sets."""
     try:
         text = cpuinfo.read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -35,6 +35,9 @@ def cpu_description(cpuinfo: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
     found = re.search(r"^flags\s*:\s*(.*)$", text, re.MULTILINE)
     flags = set(found.group(1).split()) if found else set()
     isa = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in flags]
+    cap = os.environ.get("DSF_MAX_ISA")
+    if cap:
+        isa.append(f"limited to {cap}")
     return {"cpu": name.group(1).strip() if name else platform.machine(), "isa": " ".join(isa)}
 
 

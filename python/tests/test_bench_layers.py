@@ -223,8 +223,11 @@ def test_busy_process_ends_with_its_block() -> None:
     assert started[0].poll() is not None
 
 
-def test_cpu_is_named(tmp_path: Path) -> None:
+def test_cpu_is_named_with_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DSF_MAX_ISA", raising=False)
     info = tmp_path / "cpuinfo"
     info.write_text("processor : 0\nmodel name\t: A CPU @ 2 GHz\nflags\t: fpu avx2 avx512f amx_bf16\n")
     assert tools.cpu_description(info) == {"cpu": "A CPU @ 2 GHz", "isa": "avx2 avx512f amx_bf16"}
     assert json.dumps(tools.cpu_description())
+    monkeypatch.setenv("DSF_MAX_ISA", "avx2")
+    assert tools.cpu_description(info)["isa"] == "avx2 avx512f amx_bf16 limited to avx2"

@@ -8,39 +8,22 @@
 
 #include "dsf/base/directory_lock.h"
 #include "dsf/base/error.h"
-#include "tests/support/temp_directory.h"
+#include "tests/support/run_log.h"
 
 namespace dsf {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLog =
-    R"({"event":"start","step":0,"total_steps":9,"parameters":123,"vocab":7}
-{"event":"train","step":2,"loss":3.0,"learning_rate":0.1,"gradient_norm":1.5,"tokens_per_second":10}
-{"event":"eval","step":2,"loss":2.0,"perplexity":7.5,"seconds":3.5}
-{"event":"train","step":4,"loss":null,"learning_rate":0.1,"tokens_per_second":20}
-{"event":"eval","step":4,"loss":2.5,"perplexity":12.0}
-)";
-
-class RunRecords : public ::testing::Test {
+class RunRecords : public WrittenRuns {
  protected:
-  fs::path make_run(const std::string& name, const std::string& log,
-                    const std::string& method = "dsf") const {
-    directory_.write(name + "/config.toml", "[feedback]\nmethod = \"" + method + "\"\n");
-    directory_.write(name + "/log.jsonl", log);
-    return directory_ / name;
-  }
-
   std::string state_after(const std::string& last_line) const {
-    return read_run_record(make_run("state", kLog + last_line)).state;
+    return read_run_record(make_run("state", kRunLog + last_line)).state;
   }
-
-  TempDirectory directory_;
 };
 
 TEST_F(RunRecords, TellsWhatTheLogSays) {
-  const RunRecord run = read_run_record(make_run("run", kLog));
+  const RunRecord run = read_run_record(make_run("run", kRunLog));
   EXPECT_EQ(run.step, 4);
   EXPECT_EQ(run.total_steps, 9);
   EXPECT_EQ(run.parameters, 123);
@@ -58,14 +41,14 @@ TEST_F(RunRecords, KnowsHowARunStands) {
   EXPECT_EQ(state_after(R"({"event":"tra)"), "partial");  // killed while it wrote
   EXPECT_EQ(state_after("{\"event\":\"interrupted\"}\n{\"event\":\"resume\",\"step\":4}"),
             "partial");
-  const fs::path run = make_run("run", kLog);
+  const fs::path run = make_run("run", kRunLog);
   const DirectoryLock lock(run);
   EXPECT_EQ(read_run_record(run).state, "running");
 }
 
 TEST_F(RunRecords, AreFoundAtAnyDepthButNotInsideEachOther) {
-  const fs::path a = make_run("b/a", kLog);
-  make_run("b/a/inner", kLog);
+  const fs::path a = make_run("b/a", kRunLog);
+  make_run("b/a/inner", kRunLog);
   const fs::path c = make_run("c", "");
   directory_.write("d/config.toml", "");
   EXPECT_EQ(find_runs(directory_.path()), (std::vector<fs::path>{a, c}));
@@ -75,8 +58,8 @@ TEST_F(RunRecords, AreFoundAtAnyDepthButNotInsideEachOther) {
 }
 
 TEST_F(RunRecords, AreFoundWhileOtherDirectoriesVanish) {
-  const fs::path first = make_run("a", kLog);
-  const fs::path last = make_run("z/z", kLog);
+  const fs::path first = make_run("a", kRunLog);
+  const fs::path last = make_run("z/z", kRunLog);
   std::atomic<bool> enough = false;
   std::thread others([&] {
     while (!enough) {
@@ -91,9 +74,9 @@ TEST_F(RunRecords, AreFoundWhileOtherDirectoriesVanish) {
 }
 
 TEST_F(RunRecords, OneDamagedRunDoesNotHideTheOthers) {
-  const fs::path whole = make_run("a", kLog);
+  const fs::path whole = make_run("a", kRunLog);
   directory_.write("b/config.toml", "[model]\nhidden = \"wide\"\n");
-  directory_.write("b/log.jsonl", kLog);
+  directory_.write("b/log.jsonl", kRunLog);
   const std::vector<RunRecord> runs = read_runs(directory_.path());
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].root, whole);

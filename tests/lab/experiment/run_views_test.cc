@@ -4,35 +4,17 @@
 
 #include <filesystem>
 
-#include "tests/support/temp_directory.h"
+#include "tests/support/run_log.h"
 
 namespace dsf {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLog =
-    R"({"event":"start","step":0,"total_steps":9,"parameters":123,"vocab":7}
-{"event":"train","step":2,"loss":3.0,"learning_rate":0.1,"gradient_norm":1.5,"tokens_per_second":10}
-{"event":"eval","step":2,"loss":2.0,"perplexity":7.5,"seconds":3.5}
-{"event":"train","step":4,"loss":null,"learning_rate":0.1,"tokens_per_second":20}
-{"event":"eval","step":4,"loss":2.5,"perplexity":12.0}
-)";
-
-class RunViews : public ::testing::Test {
- protected:
-  fs::path make_run(const std::string& name, const std::string& log,
-                    const std::string& method = "dsf") const {
-    directory_.write(name + "/config.toml", "[feedback]\nmethod = \"" + method + "\"\n");
-    directory_.write(name + "/log.jsonl", log);
-    return directory_ / name;
-  }
-
-  TempDirectory directory_;
-};
+using RunViews = WrittenRuns;
 
 TEST_F(RunViews, FiguresLeaveOutWhatIsMissing) {
-  const RunRecord run = read_run_record(make_run("run", kLog));
+  const RunRecord run = read_run_record(make_run("run", kRunLog));
   const std::vector<NamedFigure> alone = run_figures({run});
   ASSERT_EQ(alone.size(), 5U);
   EXPECT_EQ(alone[0].name, "loss");
@@ -43,9 +25,9 @@ TEST_F(RunViews, FiguresLeaveOutWhatIsMissing) {
 }
 
 TEST_F(RunViews, FiguresOfManyRunsHaveACurveForEach) {
-  const RunRecord a = read_run_record(make_run("x/a", kLog, "bptt"));
-  const RunRecord b = read_run_record(make_run("x/b", kLog, "ft"));
-  const RunRecord c = read_run_record(make_run("y/b", kLog, "ft"));
+  const RunRecord a = read_run_record(make_run("x/a", kRunLog, "bptt"));
+  const RunRecord b = read_run_record(make_run("x/b", kRunLog, "ft"));
+  const RunRecord c = read_run_record(make_run("y/b", kRunLog, "ft"));
   const Figure two = run_figures({a, b})[0].figure;
   EXPECT_EQ(two.curves[1].label, "b");
   EXPECT_EQ(two.curves[1].method, "ft");
@@ -55,7 +37,7 @@ TEST_F(RunViews, FiguresOfManyRunsHaveACurveForEach) {
 }
 
 TEST_F(RunViews, TableHasARowForEach) {
-  const RunRecord run = read_run_record(make_run("run", kLog));
+  const RunRecord run = read_run_record(make_run("run", kRunLog));
   const Table table = run_table({run, run});
   ASSERT_EQ(table.rows().size(), 2U);
   EXPECT_EQ(table.rows()[0][5], "4/9");
