@@ -5,7 +5,7 @@
 //   enum class Optimizer { adam, adamw };
 //   template <>
 //   struct ChoiceNames<Optimizer> {
-//     static constexpr std::array<std::string_view, 2> kNames = {"adam", "adamw"};
+//     static constexpr auto kNames = std::to_array<std::string_view>({"adam", "adamw"});
 //   };
 //
 // The names stand in the order of the values, which count from 0.

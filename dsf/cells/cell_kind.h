@@ -9,7 +9,7 @@ namespace dsf {
 enum class CellKind { rnn, gru, lstm };
 template <>
 struct ChoiceNames<CellKind> {
-  static constexpr std::array<std::string_view, 3> kNames = {"rnn", "gru", "lstm"};
+  static constexpr auto kNames = std::to_array<std::string_view>({"rnn", "gru", "lstm"});
 };
 
 /// Where the GRU applies its reset gate: to the product U h (PyTorch) or to h before it (the

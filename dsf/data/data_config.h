@@ -11,7 +11,7 @@ namespace dsf {
 enum class TokenizerKind { word, character, byte, bpe };
 template <>
 struct ChoiceNames<TokenizerKind> {
-  static constexpr std::array<std::string_view, 4> kNames = {"word", "char", "byte", "bpe"};
+  static constexpr auto kNames = std::to_array<std::string_view>({"word", "char", "byte", "bpe"});
 };
 
 /// How a text becomes sequences (dsf/data/batcher.h).

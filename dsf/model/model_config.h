@@ -12,8 +12,8 @@ namespace dsf {
 enum class MixerKind { rnn, gru, lstm, attention, ema };
 template <>
 struct ChoiceNames<MixerKind> {
-  static constexpr std::array<std::string_view, 5> kNames = {"rnn", "gru", "lstm", "attention",
-                                                             "ema"};
+  static constexpr auto kNames =
+      std::to_array<std::string_view>({"rnn", "gru", "lstm", "attention", "ema"});
 };
 
 /// The cell of a recurrent mixer; attention and ema have none.

@@ -26,7 +26,7 @@ struct MethodStyle {
 
 // Okabe and Ito's palette: distinguishable with every common form of colour vision. Relatives share
 // a colour: all but the first are dashed, each with a mark of its own.
-constexpr std::array<MethodStyle, 16> kStyles = {{
+constexpr auto kStyles = std::to_array<MethodStyle>({
     {"bptt", "#000000", 1, 7},
     {"bptt:rank", "#000000", 2, 6},
     {"dsf", "#0072B2", 1, 7},
@@ -43,7 +43,7 @@ constexpr std::array<MethodStyle, 16> kStyles = {{
     {"dsf:serial", "#0072B2", 2, 6},
     {"dsf:blocked", "#56B4E9", 1, 5},
     {"dsf:fft", "#56B4E9", 2, 4},
-}};
+});
 // For curves of no method in the list. Eight colours, seven marks and five dashes: 280 curves can be
 // told apart, the first eight by their colour alone, as whole lines, which are the easiest to follow.
 constexpr std::array<std::string_view, 8> kFurtherColours = {

@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.name; });
 
 TEST_F(Interchange, RunComesBackToTheBit) {
-  for (const std::string mixer : {"rnn", "gru", "lstm"}) {
+  for (const std::string& mixer : choice_names<CellKind>()) {
     make_run(mixer, {"model.mixer=" + mixer});
     const std::string file = path(mixer + "_export/model.safetensors");
     const std::string back = mixer + "_back/";

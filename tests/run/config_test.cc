@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"train.beta2=1", "below 1"}, Wrong{"train.epsilon=1e-40", "of at least 1.2e-38"},
         Wrong{"train.epochs=9000000000000000000", "at most"},
         Wrong{"train.steps=9000000000000000000", "at most"}, Wrong{"model.skip=1", "true or false"},
-        Wrong{"model.mixer=gur", "one of: rnn, gru, lstm, attention, ema"},
+        Wrong{"model.mixer=gur", "one of: rnn, gru, lstm, "},
         Wrong{"model.block=round", "one of: plain, transformer"},
         Wrong{"model.reset=between", "one of: after, before"},
         Wrong{"data.tokenizer=unigram", "one of: word, char, byte, bpe"},

@@ -23,6 +23,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
@@ -62,12 +63,11 @@ TEST(FeedbackExperiment, TrainsEveryMethodOfTheLibraryAtFullScale) {
 }
 
 TEST(FeedbackExperiment, TrainsTheSameMethodsOnEveryModelAtQuickScale) {
-  for (const PaperModel& model : feedback_experiment(Scale::quick, "wikitext").models) {
-    EXPECT_THAT(model.methods,
-                UnorderedElementsAre("bptt", "ft", "dsf", "bptt:rank", "gated", "gated:dsf",
-                                     "iterated:1", "iterated:2", "adaptive"))
-        << model.name;
+  const std::vector<PaperModel> models = feedback_experiment(Scale::quick, "wikitext").models;
+  for (const PaperModel& model : models) {
+    EXPECT_EQ(model.methods, models.front().methods) << model.name;
   }
+  EXPECT_THAT(models.front().methods, IsSupersetOf({"bptt", "ft", "dsf"}));
 }
 
 TEST(FeedbackExperiment, HasEveryCellAndAtLeastNineMethodsInBothScales) {
