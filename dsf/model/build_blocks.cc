@@ -59,9 +59,8 @@ std::vector<std::unique_ptr<Mixer>> build_blocks(const ModelConfig& config,
                                                  const FeedbackConfig& feedback, std::uint64_t seed,
                                                  ParameterTable& table) {
   if (config.recompute && !cell_of(config.mixer)) {
-    throw ConfigError(
-        fmt::format("model.recompute = true: only {} can, and model.mixer is {}",
-                    in_words(choice_names<CellKind>()), name_of(config.mixer)));
+    throw ConfigError(fmt::format("model.recompute = true: only {} can, and model.mixer is {}",
+                                  in_words(choice_names<CellKind>()), name_of(config.mixer)));
   }
   const auto shared_work = config.recompute ? std::make_shared<CellWork>() : nullptr;
   std::vector<std::unique_ptr<Mixer>> blocks;

@@ -67,9 +67,8 @@ std::vector<GemmJob> step_gemms(const ModelConfig& config, dim_t vocab, dim_t st
   const dim_t D = config.hidden;
   const std::optional<CellKind> kind = cell_of(config.mixer);
   if (!kind) {
-    throw ConfigError(
-        fmt::format("model.mixer = \"{}\" has no recurrent products; {} have",
-                    name_of(config.mixer), in_words(choice_names<CellKind>())));
+    throw ConfigError(fmt::format("model.mixer = \"{}\" has no recurrent products; {} have",
+                                  name_of(config.mixer), in_words(choice_names<CellKind>())));
   }
   const CellShape cell = make_cell(*kind, config.reset, D, D)->shape();
   std::vector<GemmJob> jobs;

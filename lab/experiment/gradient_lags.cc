@@ -260,9 +260,9 @@ std::vector<MethodLags> compare_lags(const RunConfig& config, const Dataset& dat
                                      const LanguageModel& model,
                                      const GradientComparisonOptions& options) {
   if (!cell_of(config.model.mixer)) {
-    throw ConfigError(fmt::format(
-        "model.mixer = \"{}\" has no feedback through time; lags are for {}",
-        name_of(config.model.mixer), in_words(choice_names<CellKind>())));
+    throw ConfigError(
+        fmt::format("model.mixer = \"{}\" has no feedback through time; lags are for {}",
+                    name_of(config.model.mixer), in_words(choice_names<CellKind>())));
   }
   const LagBatches batches = take_batches(config, data, options);
   const auto exact_model = calibrated(config, "bptt", batches.calibration, model);

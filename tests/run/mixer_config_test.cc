@@ -15,9 +15,8 @@ RunConfig with(const std::vector<std::string>& sets) {
 TEST(MixerConfig, EveryMixerFitsEveryBlock) {
   for (const std::string& mixer : choice_names<MixerKind>()) {
     for (const char* block : {"plain", "transformer"}) {
-      const RunConfig config =
-          with({"model.mixer=" + mixer, std::string("model.block=") + block,
-                "data.batching=blocks", "data.tokenizer=bpe"});
+      const RunConfig config = with({"model.mixer=" + mixer, std::string("model.block=") + block,
+                                     "data.batching=blocks", "data.tokenizer=bpe"});
       EXPECT_GT(count_parameters(config.model, config.feedback, 300), 0) << mixer << block;
     }
   }
