@@ -8,6 +8,8 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+_is_enabled = torch.is_autocast_enabled  # looked up once, see may_be_called in _native.py
+
 
 def enabled(like: Tensor) -> bool:
     """Whether autocast is on for the device of this tensor. Some devices, meta for one, do not know it.
@@ -15,8 +17,8 @@ def enabled(like: Tensor) -> bool:
     PyTorch 2.6 cannot compile the question whether a device knows autocast; what is compiled does.
     """
     device = like.device.type
-    known = torch.compiler.is_compiling() or torch.amp.is_autocast_available(device)
-    return known and torch.is_autocast_enabled(device)
+    known = device == "cpu" or torch.compiler.is_compiling() or torch.amp.is_autocast_available(device)
+    return known and _is_enabled(device)
 
 
 def dtype_for(data: Tensor) -> Optional[torch.dtype]:

@@ -76,30 +76,38 @@ present = _loaded is not None
 
 # A walk forward is the same with every feedback, and its name is as good as any other.
 FORWARD_ONLY = "ft"
+_DTYPES = (torch.float32, torch.bfloat16)
 _WAYS_BACK = ("bptt", "ft", "dsf", "gated", "gated:dsf", "bptt:rank")
 _NUMBERED = ("bptt:rank:", "iterated:")
 
 
 def takes(feedback: str, device: torch.device, dtype: torch.dtype) -> bool:
     """Whether the native part computes layers with this way back on tensors of this device and dtype."""
-    if not present or device.type != "cpu" or dtype not in (torch.float32, torch.bfloat16):
+    if not present or device.type != "cpu" or dtype not in _DTYPES:
         return False
     return feedback in _WAYS_BACK or feedback.startswith(_NUMBERED)
 
 
+# Looked up once, because after a pass the tables of PyTorch's modules are no longer in the caches.
+_is_compiling = torch.compiler.is_compiling
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_tracing_state = torch._C._get_tracing_state
+_transformation = torch._C._functorch.maybe_current_level
+
+
 def is_transformed() -> bool:
     """Whether torch.func is at work, whose transformations go through PyTorch's own operations only."""
-    return not torch.compiler.is_compiling() and torch._C._functorch.maybe_current_level() is not None
+    return not _is_compiling() and _transformation() is not None
 
 
 def may_be_called(values: Tensor) -> bool:
     """Whether the library may be called without an operator: nobody traces, and the tensor has memory."""
     return (
-        not torch.compiler.is_compiling()
+        not _is_compiling()
         and (type(values) is Tensor or type(values) is torch.nn.Parameter)
-        and torch._C._len_torch_dispatch_stack() == 0
-        and torch._C._get_tracing_state() is None
-        and torch._C._functorch.maybe_current_level() is None
+        and _dispatch_modes() == 0
+        and _tracing_state() is None
+        and _transformation() is None
     )
 
 
@@ -134,11 +142,11 @@ def _rows(values: Optional[Tensor]) -> tuple[int, int, int]:
 
 
 def _states(values: Optional[Tensor], hidden_size: int) -> tuple[int, int, int]:
-    """dsf_states of [B, S]."""
+    """dsf_states of [B, S] or [1, B, S]."""
     if values is None:
         return _NOTHING
     first = values.data_ptr()
-    return first, first + hidden_size * values.element_size(), values.stride(0)
+    return first, first + hidden_size * values.element_size(), values.stride(-2)
 
 
 def _pointer(values: Optional[Tensor]) -> int:
@@ -190,8 +198,8 @@ def _width(problem: Problem, hidden_size: int) -> int:
 def forward(problem: Problem, inputs: Inputs, keeps_tape: bool) -> tuple[Tensor, Tensor, Tensor]:
     """output, last and tape (empty without one)."""
     x, initial, batch_sizes, weights, _ = inputs
-    batch, hidden = initial.shape[0], weights.weight_hh.shape[1]
-    last = torch.empty_like(initial, memory_format=torch.contiguous_format)
+    batch, hidden = initial.shape[-2], weights.weight_hh.shape[1]
+    last = initial.new_empty(initial.shape)
     rows = math.prod(x.shape[:-1])
     tape = _tapes.empty(tape_size(problem.cell, hidden, rows, batch) if keeps_tape else 0)
     initial = _with_whole_rows(initial)
@@ -205,13 +213,18 @@ def walk(
     x: Tensor,
     batch_sizes: Optional[Tensor],
     weights: Weights,
-    initial: list[Tensor],
+    initial: Optional[list[Tensor]],
     last: list[Tensor],
 ) -> Tensor:
-    """output, and ``last`` overwritten; nothing is kept for a way back. The states: [B, D] for each part."""
+    """output, and ``last`` overwritten; nothing is kept for a way back.
+
+    The states: [B, D] for each part, contiguous; those at the start may be None, which stands for zeros.
+    """
     batch, hidden = last[0].shape
-    initial = [part.contiguous() for part in initial]
-    before = initial[0].data_ptr(), initial[-1].data_ptr(), hidden
+    before = _NOTHING
+    if initial is not None:
+        initial = [part.contiguous() for part in initial]
+        before = initial[0].data_ptr(), initial[-1].data_ptr(), hidden
     after = last[0].data_ptr(), last[-1].data_ptr(), hidden
     return _walk(problem, x, batch_sizes, weights, batch, before, after, None)
 
@@ -228,7 +241,7 @@ def _walk(
 ) -> Tensor:
     hidden = weights.weight_hh.shape[1]
     width = _width(problem, hidden)
-    output = x.new_empty(*x.shape[:-1], width)
+    output = x.new_empty((*x.shape[:-1], width))
     if batch == 0:
         return output
     x = _with_whole_rows(x)
@@ -245,7 +258,9 @@ def _walk(
         *_NO_WAY_BACK,
     )
     assert _loaded is not None
-    _library.check(_loaded.dsf_layer_forward(layer))
+    status = _loaded.dsf_layer_forward(layer)
+    if status != 0:
+        _library.check(status)
     return output
 
 
@@ -259,7 +274,7 @@ def backward(
 ) -> Gradients:
     """All gradients of one layer; ``tape`` is what forward returned, and stays as it was."""
     x, initial, batch_sizes, weights, a = inputs
-    batch, hidden = initial.shape[0], weights.weight_hh.shape[1]
+    batch, hidden = initial.shape[-2], weights.weight_hh.shape[1]
 
     def room_for(values: Optional[Tensor]) -> Optional[Tensor]:
         return None if values is None else torch.empty_like(values, memory_format=torch.contiguous_format)
@@ -273,7 +288,8 @@ def backward(
         return Gradients(d_x, d_initial, d_weights)
     x = _with_whole_rows(x)
     parameters = _contiguous(weights)
-    a = None if a is None else a.float().contiguous()
+    if a is not None and not (a.dtype == torch.float32 and a.is_contiguous()):
+        a = a.float().contiguous()
     grad_output = None if grad_output is None else _with_whole_rows(grad_output)
     grad_last = None if grad_last is None else _with_whole_rows(grad_last)
     layer = _LAYER.pack(
@@ -292,5 +308,7 @@ def backward(
         *map(_pointer, d_weights),
     )
     assert _loaded is not None
-    _library.check(_loaded.dsf_layer_backward(layer))
+    status = _loaded.dsf_layer_backward(layer)
+    if status != 0:
+        _library.check(status)
     return Gradients(d_x, d_initial, d_weights)

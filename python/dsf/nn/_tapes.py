@@ -10,13 +10,17 @@ from __future__ import annotations
 import ctypes
 import mmap
 import weakref
+from typing import Any
 
 import torch
 from torch import Tensor
 
 _NUMBER_BYTES = 4
 _LEAST_BYTES = 1 << 18  # less comes from malloc, which keeps it
-_free: list[mmap.mmap] = []  # blocks that no tape uses; list's own operations are atomic, so there is no lock
+# Blocks that no tape uses, and those in use, each with the reference that tells when it no longer is. The operations of
+# lists and dictionaries are atomic, so there is no lock.
+_free: list[mmap.mmap] = []
+_used: dict[int, tuple[weakref.ref[Any], mmap.mmap]] = {}
 
 
 def empty(numbers: int) -> Tensor:
@@ -27,8 +31,13 @@ def empty(numbers: int) -> Tensor:
     block = _free_block(size) or _new_block(size)
     # A tensor made of a buffer holds the buffer's owner as long as its memory is in use.
     owner = (ctypes.c_char * len(block)).from_buffer(block)
-    weakref.finalize(owner, _free.append, block).atexit = False
+    watch = weakref.ref(owner, _release)  # weakref.finalize does the same in three times the time
+    _used[id(watch)] = watch, block
     return torch.frombuffer(owner, dtype=torch.float32, count=numbers)
+
+
+def _release(watch: weakref.ref[Any]) -> None:
+    _free.append(_used.pop(id(watch))[1])
 
 
 def _free_block(size: int) -> mmap.mmap | None:

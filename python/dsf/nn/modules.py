@@ -76,8 +76,15 @@ class Recurrent(nn.RNNBase):
 
     def _suffixes(self) -> list[str]:
         """l0, l0_reverse, l1, ... in PyTorch's order."""
-        directions = ("", "_reverse") if self.bidirectional else ("",)
-        return [f"l{layer}{direction}" for layer in range(self.num_layers) for direction in directions]
+        return [self._suffix(index) for index in range(self.num_layers * self._directions)]
+
+    def _suffix(self, index: int) -> str:
+        layer, direction = divmod(index, self._directions)
+        return f"l{layer}_reverse" if direction else f"l{layer}"
+
+    @property
+    def _directions(self) -> int:
+        return 2 if self.bidirectional else 1
 
     def set_feedback(
         self, feedback: str, feedback_init: str = "uniform", feedback_range: Sequence[float] = (0.0, 1.0)
@@ -145,9 +152,9 @@ class Recurrent(nn.RNNBase):
                 raise RuntimeError(f"input must have 2 dimensions, got {data.dim()}")
             batch = int(batch_sizes[0])
             states = self._states(hx, data, batch, 3)
-            if hx is not None and sorted_indices is not None:
+            if states is not None and sorted_indices is not None:
                 states = [part.index_select(1, sorted_indices) for part in states]
-            outputs, last = self._run_batch(data, states, batch_sizes)
+            outputs, last = self._run_batch(data, states, batch, batch_sizes)
             if unsorted_indices is not None:
                 last = [part.index_select(1, unsorted_indices) for part in last]
             return PackedSequence(outputs, batch_sizes, sorted_indices, unsorted_indices), last
@@ -157,20 +164,21 @@ class Recurrent(nn.RNNBase):
         batch_dim = 0 if self.batch_first else 1
         batched = input.dim() == 3
         data = input if batched else input.unsqueeze(batch_dim)
-        states = self._states(hx, data, data.shape[batch_dim], input.dim())
-        outputs, last = self._run_batch(data, states, None)
+        batch = data.shape[batch_dim]
+        states = self._states(hx, data, batch, input.dim())
+        outputs, last = self._run_batch(data, states, batch, None)
         if not batched:
             outputs = outputs.squeeze(batch_dim)
             last = [part.squeeze(1) for part in last]
         return outputs, last
 
-    def _states(self, hx: Optional[Hidden], data: Tensor, batch: int, input_dim: int) -> list[Tensor]:
-        """The initial states, checked, one [layers * directions, B, D] for each part; zeros if none are given."""
+    def _states(self, hx: Optional[Hidden], data: Tensor, batch: int, input_dim: int) -> Optional[list[Tensor]]:
+        """The initial states, checked, one [layers * directions, B, D] for each part; None for zeros."""
         self._check_input(data)
-        expected = (self.num_layers * (2 if self.bidirectional else 1), batch, self.hidden_size)
-        parts = CELLS[self.cell].parts
         if hx is None:
-            return [data.new_zeros(expected)] * parts
+            return None
+        expected = self._states_shape(batch)
+        parts = CELLS[self.cell].parts
         if isinstance(hx, Tensor) != (parts == 1) or (parts == 2 and len(hx) != 2):
             wanted = "a tensor h_0" if parts == 1 else "a tuple of two tensors (h_0, c_0)"
             raise TypeError(f"{type(self).__name__}: hx should be {wanted}, got: {type(hx).__name__}")
@@ -195,6 +203,9 @@ class Recurrent(nn.RNNBase):
             if part.dtype != data.dtype and not _autocast.enabled(data):
                 raise RuntimeError(f"{name} should have the dtype of the input, {data.dtype}, got {part.dtype}")
         return states
+
+    def _states_shape(self, batch: int) -> tuple[int, int, int]:
+        return self.num_layers * self._directions, batch, self.hidden_size
 
     def _check_input(self, data: Tensor) -> None:
         weight = self._weight("weight_ih_l0")
@@ -221,12 +232,12 @@ class Recurrent(nn.RNNBase):
         return cast(Tensor, getattr(self, name)) if value is None else value
 
     def _run_batch(
-        self, data: Tensor, states: list[Tensor], batch_sizes: Optional[Tensor]
+        self, data: Tensor, states: Optional[list[Tensor]], batch: int, batch_sizes: Optional[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
         """Chooses who computes: PyTorch's own function for the whole stack, or one layer after the other."""
         flat = [self._weight(name) for name in self._flat_weights_names]
         exact = self.feedback == "bptt"
-        kept = torch.is_grad_enabled() and any(values.requires_grad for values in (*flat, data, *states))
+        kept = torch.is_grad_enabled() and any(values.requires_grad for values in (*flat, data, *(states or ())))
         cast_to = _autocast.dtype_for(data)
         way_back = self.feedback if kept else _native.FORWARD_ONLY
         native = _native.takes(way_back, data.device, cast_to or data.dtype)
@@ -234,15 +245,16 @@ class Recurrent(nn.RNNBase):
         # Without a way back every feedback is the same walk forward. Under autocast PyTorch's output may have another
         # dtype than ours, and a layer should not change its dtype with the mode.
         if not native and self.output == "h" and (exact or not (kept or cast_to)):
-            return self._run_stack(data, states, batch_sizes, flat)
+            return self._run_stack(data, states, batch, batch_sizes, flat)
         if cast_to is not None and (native or not exact):
-            data, *states = (values.to(cast_to) for values in (data, *states))
+            data = data.to(cast_to)
+            states = None if states is None else [part.to(cast_to) for part in states]
             flat = [weight.to(cast_to) for weight in flat]
         swapped = self.batch_first and batch_sizes is None
         x = data.transpose(0, 1) if swapped else data
         direct = native and _native.may_be_called(data)
         if direct and not kept:
-            output, last = self._run_native(x, states, batch_sizes, flat)
+            output, last = self._run_native(x, states, batch, batch_sizes, flat)
         else:
             if direct:
                 run = _eager.recurrent
@@ -250,14 +262,21 @@ class Recurrent(nn.RNNBase):
                 run = partial(_ops.run, keeps_tape=kept)
             else:
                 run = _generic.forward  # autograd goes through its operations
-            output, last = self._run_layers(x, states, batch_sizes, flat, run)
+            output, last = self._run_layers(x, states, batch, batch_sizes, flat, run)
         return (output.transpose(0, 1) if swapped else output), last
 
     def _run_stack(
-        self, data: Tensor, states: list[Tensor], batch_sizes: Optional[Tensor], flat: list[Tensor]
+        self,
+        data: Tensor,
+        states: Optional[list[Tensor]],
+        batch: int,
+        batch_sizes: Optional[Tensor],
+        flat: list[Tensor],
     ) -> tuple[Tensor, list[Tensor]]:
         """All layers by PyTorch's function of that name, autograd included."""
         function = FUSED[self.cell]
+        if states is None:
+            states = [data.new_zeros(self._states_shape(batch))] * CELLS[self.cell].parts
         hx = states[0] if len(states) == 1 else tuple(states)
         options = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         if batch_sizes is None:
@@ -267,44 +286,56 @@ class Recurrent(nn.RNNBase):
         return output, last
 
     def _run_native(
-        self, x: Tensor, states: list[Tensor], batch_sizes: Optional[Tensor], flat: list[Tensor]
+        self,
+        x: Tensor,
+        states: Optional[list[Tensor]],
+        batch: int,
+        batch_sizes: Optional[Tensor],
+        flat: list[Tensor],
     ) -> tuple[Tensor, list[Tensor]]:
         """All layers by the native part, without a way back and without the price of an operator."""
-        last = [torch.empty_like(part, memory_format=torch.contiguous_format) for part in states]
+        last = [x.new_empty(self._states_shape(batch)) for _ in range(CELLS[self.cell].parts)]
 
         def layer(index: int, problem: Problem, weights: Weights, x: Tensor) -> Tensor:
-            ends = [part[index] for part in states], [part[index] for part in last]
-            return _native.walk(problem, x, batch_sizes, weights, *ends)
+            initial = None if states is None else [part[index] for part in states]
+            return _native.walk(problem, x, batch_sizes, weights, initial, [part[index] for part in last])
 
         return self._run_all(layer, x, flat), last
 
     def _run_layers(
         self,
         x: Tensor,
-        states: list[Tensor],
+        states: Optional[list[Tensor]],
+        batch: int,
         batch_sizes: Optional[Tensor],
         flat: list[Tensor],
         run: Callable[[Problem, Inputs], tuple[Tensor, Tensor]],
     ) -> tuple[Tensor, list[Tensor]]:
         """All layers, each by ``run``: outputs of all steps and last states [B, S] of one layer."""
-        initial = states[0] if len(states) == 1 else torch.cat(states, -1)
-        suffixes = self._suffixes()
+        rows, parts = self.num_layers * self._directions, CELLS[self.cell].parts
+        eager = run is _eager.recurrent
+        if states is None:
+            shape = (rows, batch, parts * self.hidden_size)
+            initial = _eager.zeros(shape, x.dtype) if eager else x.new_zeros(shape)
+        else:
+            initial = states[0] if parts == 1 else torch.cat(states, -1)
+        single = eager and rows == 1  # it takes [1, B, S] too: nothing to take apart and to put together
         last_states: list[Tensor] = []
 
         def layer(index: int, problem: Problem, weights: Weights, x: Tensor) -> Tensor:
-            a = self._buffers.get(f"feedback_a_{suffixes[index]}")
-            output, last = run(problem, Inputs(x, initial[index], batch_sizes, weights, a))
+            a = self._buffers.get(f"feedback_a_{self._suffix(index)}")
+            output, last = run(problem, Inputs(x, initial if single else initial[index], batch_sizes, weights, a))
             last_states.append(last)
             return output
 
         output = self._run_all(layer, x, flat)
-        stacked = torch.stack(last_states)
-        return output, [stacked] if len(states) == 1 else list(stacked.chunk(2, -1))
+        stacked = last_states[0] if single else torch.stack(last_states)
+        return output, [stacked] if parts == 1 else list(stacked.chunk(2, -1))
 
     def _run_all(self, run: Callable[[int, Problem, Weights, Tensor], Tensor], x: Tensor, flat: list[Tensor]) -> Tensor:
         """One layer and one direction after the other; x: [T, B, I] or [N, I]."""
         per_layer = 4 if self.bias else 2
-        directions = 2 if self.bidirectional else 1
+        directions = self._directions
         for layer in range(self.num_layers):
             top = layer == self.num_layers - 1
             outputs: list[Tensor] = []
