@@ -49,11 +49,27 @@ $(VENV)/ready: python/requirements-dev.txt pyproject.toml CMakeLists.txt scripts
 	@scripts/python_env.sh $(VENV) $(PYTHON)
 	@touch $@
 
-check-sanitizers: ## the same tests under the address, undefined-behaviour and thread sanitizers
+check-sanitizers: $(VENV)/ready ## the same tests under the address, undefined-behaviour and thread sanitizers
 	@$(SETUP) build test
 	@for preset in asan tsan; do \
 	  cmake --preset $$preset --log-level=WARNING >/dev/null && cmake --build --preset $$preset && \
 	  ctest --preset $$preset -j$(JOBS) || exit 1; done
+	@$(MAKE) --no-print-directory test-python-asan
+
+# The native part of the Python package, built with the first two of them, as PyTorch calls it. Python is not built so:
+# the run time is loaded before it, and libstdc++ with it, whose exceptions it watches. Python and PyTorch keep much of
+# their memory until the process ends, so what is lost is not looked for here; test_memory.py sees what grows.
+.PHONY: test-python-asan
+test-python-asan: $(VENV)/ready
+	@cmake --preset asan -DDSF_BUILD_PYTHON=ON --log-level=WARNING >/dev/null
+	@cmake --build --preset asan --target dsf_native
+	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	  DSF_NATIVE_LIBRARY=$(CURDIR)/build-asan/libdsf_native.so \
+	  $(VENV)/bin/python -m pytest -q -n $(JOBS) $(UNDER_ASAN)
+
+# Those that call the layers' kernels; what needs the program or compiles is left out.
+UNDER_ASAN := $(addprefix python/tests/test_,memory.py tapes.py native.py like_torch.py feedback.py)
 
 check-long: build-tests build-fuzzers ## two hours: the long tests, the page in a browser, fuzzing, a soak
 	@$(SETUP) browser
