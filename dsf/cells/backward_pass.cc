@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dsf/base/error.h"
+#include "dsf/kernels/bf16_rows.h"
 #include "dsf/kernels/rows.h"
 #include "dsf/kernels/slices.h"
 
@@ -36,6 +37,7 @@ BackwardPass::BackwardPass(const Cell& cell, const PackedLayout& layout, ConstMa
   }
   if (tape.gates_are_lost) cell.rebuild_gates(layout, x, tape, work);
   previous_ = cell.previous_states(layout, tape, work);
+  if (cell.rounds_at_once()) rounded_ = work.d_operand.reshape(g.rows, cell.shape().tape);
   // Both cuts of the batch find their scratch memory.
   const dim_t slice = std::min(elementwise_slice(layout.batch()), cell.slice_rows(layout));
   ensure_products(task_count(layout.batch(), slice), work);
@@ -47,7 +49,8 @@ BackwardPass::Rows BackwardPass::rows_at(dim_t begin, dim_t count) const {
           .state = tape_.states.middle_rows(layout_.batch() + begin, count),
           .gates = tape_.gates.middle_rows(begin, count),
           .d = tape_.d.middle_rows(begin, count),
-          .g_previous = {}};
+          .g_previous = {},
+          .rounded = rounded_.empty() ? rounded_ : rounded_.middle_rows(begin, count)};
 }
 
 BackwardPass::Rows BackwardPass::step_rows(StepRows rows, MatrixF g, MatrixF initial) const {
@@ -66,62 +69,79 @@ ProductScratch& BackwardPass::scratch_of(dim_t slice) const {
   return work_.products[static_cast<std::size_t>(slice)];
 }
 
+void BackwardPass::backward_rows(const Rows& rows, dim_t task, Diagonal diagonal) {
+  const bool adds = diagonal == Diagonal::added && !rows.g_previous.empty();
+  const auto in_f32 = [&](const Rows& part) {
+    cell_.backward_gates(part);
+    if (adds) cell_.add_diagonal_part(1.0F, part);
+  };
+  if (rounded_.empty()) return in_f32(rows);
+  thread_local Matrix at_once;
+  const dim_t most = std::max<dim_t>(1, 4096 / rows.d.cols);  // d stays in the first-level cache
+  for (dim_t begin = 0; begin < rows.d.rows; begin += most) {
+    const dim_t n = std::min(most, rows.d.rows - begin);
+    const auto part = [&](auto m) { return m.empty() ? m : m.middle_rows(begin, n); };
+    const MatrixF d = at_once.reshape(n, rows.d.cols);
+    in_f32({part(rows.g), part(rows.previous), part(rows.state), part(rows.gates), d,
+            part(rows.g_previous)});
+    round_and_add(d, part(rows.rounded), work_.task_sums.view().row(task));
+  }
+}
+
+void BackwardPass::clear_sums(dim_t tasks) {
+  if (!rounded_.empty()) zero_rows(work_.task_sums.reshape(tasks, rounded_.cols));
+}
+
 void BackwardPass::local_backward() {
-  parallel_ranges(layout_.total_rows(), kElementwiseRows, [&](dim_t begin, dim_t end) {
-    cell_.backward_gates(rows_at(begin, end - begin));
+  clear_sums(task_count(g_.rows, kElementwiseRows));
+  parallel_ranges(g_.rows, kElementwiseRows, [&](dim_t begin, dim_t end) {
+    backward_rows(rows_at(begin, end - begin), begin / kElementwiseRows);
   });
-  finish_local_backward();
+  cell_.finish_local_backward(rows_at(0, g_.rows), scratch_of(0));
 }
 
-void BackwardPass::finish_local_backward() {
-  cell_.finish_local_backward(rows_at(0, layout_.total_rows()), scratch_of(0));
+void BackwardPass::walk_slices(dim_t most, const std::function<void(StepRows)>& step) {
+  clear_sums(task_count(layout_.batch(), most));
+  walk_backward(layout_, most, step);
 }
 
-void BackwardPass::walk_elementwise(const std::function<void(StepRows)>& step) const {
-  walk_backward(layout_, elementwise_slice(layout_.batch()), step);
+void BackwardPass::walk_elementwise(const std::function<void(StepRows)>& step) {
+  walk_slices(elementwise_slice(layout_.batch()), step);
+  cell_.finish_local_backward(rows_at(0, g_.rows), scratch_of(0));
 }
 
 void BackwardPass::walk(const Carry& carry) {
   walk_elementwise([&](StepRows step) {
     Rows rows = step_rows(step, g_, initial_);
     const MatrixF previous = std::exchange(rows.g_previous, {});
-    cell_.backward_gates(rows);
+    backward_rows(rows, step.slice);
     if (!previous.empty()) carry(rows.g, previous);
   });
-  finish_local_backward();
 }
 
 void BackwardPass::walk_diagonal() {
   walk_elementwise([&](StepRows step) {
-    const Rows rows = step_rows(step, g_, initial_);
-    cell_.backward_gates(rows);
-    if (!rows.g_previous.empty()) cell_.add_diagonal_part(1.0F, rows);
+    backward_rows(step_rows(step, g_, initial_), step.slice, Diagonal::added);
   });
-  finish_local_backward();
 }
 
 void BackwardPass::walk_diagonal(const DiagonalCarry& carry) {
-  const dim_t slice = elementwise_slice(layout_.batch());
   walk_elementwise([&](StepRows step) {
     Rows rows = step_rows(step, g_, initial_);
-    if (rows.g_previous.empty()) return cell_.backward_gates(rows);
-    const MatrixF diagonal =
-        scratch_of(step.begin / slice).inner.reshape(step.count, cell_.shape().state);
+    if (rows.g_previous.empty()) return backward_rows(rows, step.slice);
+    const MatrixF diagonal = scratch_of(step.slice).inner.reshape(step.count, cell_.shape().state);
     const MatrixF previous = std::exchange(rows.g_previous, diagonal);
     zero_rows(diagonal);
-    cell_.backward_gates(rows);
-    cell_.add_diagonal_part(1.0F, rows);
+    backward_rows(rows, step.slice, Diagonal::added);
     carry(rows.g, diagonal, previous);
   });
-  finish_local_backward();
 }
 
 void BackwardPass::walk_jacobian() {
-  const dim_t slice = cell_.slice_rows(layout_);
-  walk_backward(layout_, slice, [&](StepRows step) {
-    ProductScratch& scratch = scratch_of(step.begin / slice);
+  walk_slices(cell_.slice_rows(layout_), [&](StepRows step) {
+    ProductScratch& scratch = scratch_of(step.slice);
     const Rows rows = step_rows(step, g_, initial_);
-    cell_.backward_gates(rows);
+    backward_rows(rows, step.slice);
     cell_.finish_local_backward(rows, scratch);
     if (!rows.g_previous.empty()) cell_.add_recurrent_product(rows, scratch);
   });
@@ -130,7 +150,7 @@ void BackwardPass::walk_jacobian() {
 void BackwardPass::trial_walk(MatrixF g, MatrixF off_diagonal) {
   const dim_t N = layout_.total_rows();
   const MatrixF d = work_.trial.reshape(N, cell_.shape().tape);
-  walk_elementwise([&](StepRows step) {
+  walk_slices(elementwise_slice(layout_.batch()), [&](StepRows step) {
     Rows rows = step_rows(step, g, {});
     rows.d = d.middle_rows(layout_.offset(step.t) + step.begin, step.count);
     cell_.backward_gates(rows);
@@ -141,6 +161,7 @@ void BackwardPass::trial_walk(MatrixF g, MatrixF off_diagonal) {
   all.g_previous = off_diagonal;
   zero_rows(off_diagonal);
   cell_.finish_local_backward(all, scratch_of(0));
+  if (!rounded_.empty()) convert_to_bf16(d, rounded_);
   cell_.add_recurrent_product(all, scratch_of(0));
   cell_.add_diagonal_part(-1.0F, all);
 }

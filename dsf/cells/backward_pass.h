@@ -68,21 +68,27 @@ class BackwardPass {
 
  private:
   using Rows = Cell::BackwardRows;
+  enum class Diagonal { left_out, added };
 
   Rows rows_at(dim_t begin, dim_t count) const;
   /// The rows of a step, with their part of `g` and that of the step before.
   Rows step_rows(StepRows rows, MatrixF g, MatrixF initial) const;
   /// Memory and threads of one slice's products.
   ProductScratch& scratch_of(dim_t slice) const;
-  void finish_local_backward();
-  /// One step at a time by slices without a matrix product, `step(StepRows)`.
-  void walk_elementwise(const std::function<void(StepRows)>& step) const;
+  /// backward_gates, and g_{t-1} += g_t D_t if that is asked for; rounding and sums of the task.
+  void backward_rows(const Rows& rows, dim_t task, Diagonal diagonal = Diagonal::left_out);
+  void clear_sums(dim_t tasks);
+  /// One step at a time by slices of at most so many sequences, `step(StepRows)`.
+  void walk_slices(dim_t most, const std::function<void(StepRows)>& step);
+  /// The same without a matrix product; then the local backward is finished.
+  void walk_elementwise(const std::function<void(StepRows)>& step);
 
   const Cell& cell_;
   const PackedLayout& layout_;
   const CellTape& tape_;
   CellWork& work_;
-  ConstMatrixF previous_;  // [N, S]: s_{t-1}
+  ConstMatrixF previous_;       // [N, S]: s_{t-1}
+  MatrixView<bf16_t> rounded_;  // [N, C]: d, or empty if it is not rounded at once
   MatrixF g_;
   MatrixF initial_;
 };

@@ -56,6 +56,7 @@ struct CellShape {
   /// around, so that [n, r, z] is the GRU's order with n first.
   dim_t first_gate = 0;
   bool reads_gates = true;  ///< on the way back; otherwise the states say everything
+  bool finishes_d = false;  ///< by finish_local_backward
 
   dim_t gate_columns() const { return gates * hidden; }
   /// A cache line more than C: rows whose places differ by a power of two share the cache's sets.
@@ -88,6 +89,7 @@ struct CellWork {
   Matrix rebuilt;                        ///< [., S]: their states, if the gates are rebuilt
   Matrix gathered;                       ///< [N, S]: s_{t-1}, if lengths differ
   Matrix trial;                          ///< [N, C]: d of BackwardPass::trial_walk
+  Matrix task_sums;                      ///< [., C]: of the rows of d that a task rounded
   Buffer<float> column_sums;             ///< [C]: of d
   Buffer<float> partial_sums;            ///< of the column sums
   std::vector<ProductScratch> products;  ///< one per task
@@ -108,6 +110,7 @@ struct CellTape {
   /// backward uses the tape up; the GRU that resets before knows no other way.
   MatrixF d;
   bool gates_are_lost = false;  ///< backward rebuilds them from the states
+  bool keeps_x = false;         ///< backward finds x as GEMMs read it in the work
 
   /// Views of memory that grows as needed, for a batch whose backward pass uses the tape up.
   static CellTape in(Matrix& states, Matrix& gates, const CellShape& shape,
@@ -153,12 +156,14 @@ class Cell {
   };
   /// Any n rows on their way back.
   struct BackwardRows {
-    ConstMatrixF g;         ///< [n, S] in
-    ConstMatrixF previous;  ///< [n, S] in: s_{t-1}
-    ConstMatrixF state;     ///< [n, S] in: s_t
-    ConstMatrixF gates;     ///< [n, C] in
-    MatrixF d;              ///< [n, C] out: d; may be the same memory as `gates`
-    MatrixF g_previous;     ///< [n, S] accumulated into; empty if nobody asks for it
+    ConstMatrixF g;                   ///< [n, S] in
+    ConstMatrixF previous;            ///< [n, S] in: s_{t-1}
+    ConstMatrixF state;               ///< [n, S] in: s_t
+    ConstMatrixF gates;               ///< [n, C] in
+    MatrixF d;                        ///< [n, C] out: d; may be the same memory as `gates`
+    MatrixF g_previous;               ///< [n, S] accumulated into; empty if nobody asks for it
+    MatrixView<bf16_t> rounded = {};  ///< [n, C] out: d in bf16, if it is rounded at once
+    OperandView d_operand() const { return rounded.empty() ? OperandView(d) : rounded; }
   };
   /// All N rows, as operands in the GEMMs' precision.
   struct GradientOperands {
@@ -203,7 +208,7 @@ class Cell {
   /// before. `scratch` is this call's alone.
   virtual void finish_local_backward(const BackwardRows& /*rows*/,
                                      ProductScratch& /*scratch*/) const {}
-  /// g_{t-1} += d U: the way back through the pre-activations.
+  /// g_{t-1} += d U, d by d_operand(): the way back through the pre-activations.
   virtual void add_recurrent_product(const BackwardRows& rows, ProductScratch& scratch) const = 0;
   /// g_{t-1} += sign g_t D_t, if D_t is not part of backward_gates.
   virtual void add_diagonal_part(float /*sign*/, const BackwardRows& /*rows*/) const {}
@@ -219,6 +224,8 @@ class Cell {
   void input_products(ConstMatrixF x, CellWork& work, MatrixF gates) const;
   void rebuild_gates(const PackedLayout& layout, ConstMatrixF x, const CellTape& tape,
                      CellWork& work) const;
+  /// Whether d is rounded as soon as it is known, and its sums are taken on the way.
+  bool rounds_at_once() const { return precision_ == Precision::bf16 && !shape_.finishes_d; }
   ConstMatrixF previous_states(const PackedLayout& layout, const CellTape& tape,
                                const CellWork& work) const;
 

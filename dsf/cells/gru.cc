@@ -33,7 +33,7 @@ void GruResetAfterCell::backward_gates(const BackwardRows& rows) const {
 // g_{t-1} += [d_r, d_z, r d_n] U
 void GruResetAfterCell::add_recurrent_product(const BackwardRows& rows,
                                               ProductScratch& scratch) const {
-  const ConstMatrixF d = rows.d;
+  const OperandView d = rows.d_operand();
   if (backward_.blocks() == 1) {
     backward_.add_product({gates_of(d, gru_tape::reset, 3)}, scratch, rows.g_previous);
   } else {
@@ -100,8 +100,8 @@ void GruResetBeforeCell::finish_local_backward(const BackwardRows& rows,
 // g_{t-1} += [d_r, d_z] U_rz
 void GruResetBeforeCell::add_recurrent_product(const BackwardRows& rows,
                                                ProductScratch& scratch) const {
-  const ConstMatrixF d = rows.d;
-  backward_rz_.add_product({gates_of(d, gru_tape::reset, 2)}, scratch, rows.g_previous);
+  const ConstMatrixF d_rz = gates_of(ConstMatrixF(rows.d), gru_tape::reset, 2);
+  backward_rz_.add_product({scratch.operand(d_rz, precision())}, scratch, rows.g_previous);
 }
 
 // dU_rz += [d_r, d_z]^T h_{t-1},   dU_n += d_n^T (r h_{t-1})

@@ -11,13 +11,14 @@ namespace dsf {
 
 class GruCell : public Cell {
  protected:
-  GruCell(dim_t input, dim_t hidden)
+  GruCell(dim_t input, dim_t hidden, bool finishes_d)
       : Cell({.input = input,
               .hidden = hidden,
               .gates = gru_gate::count,
               .state = hidden,
               .tape = gru_tape::count * hidden,
-              .first_gate = gru_gate::candidate}) {}
+              .first_gate = gru_gate::candidate,
+              .finishes_d = finishes_d}) {}
 
   ConstMatrixF U_rz() const { return weights().U.middle_rows(0, 2 * shape().hidden); }
   ConstMatrixF U_n() const { return weights().U.middle_rows(2 * shape().hidden, shape().hidden); }
@@ -25,7 +26,7 @@ class GruCell : public Cell {
 
 class GruResetAfterCell final : public GruCell {
  public:
-  GruResetAfterCell(dim_t input, dim_t hidden) : GruCell(input, hidden) {}
+  GruResetAfterCell(dim_t input, dim_t hidden) : GruCell(input, hidden, false) {}
 
  private:
   void pack_recurrent(JacobianUse use) override;
@@ -41,7 +42,7 @@ class GruResetAfterCell final : public GruCell {
 
 class GruResetBeforeCell final : public GruCell {
  public:
-  GruResetBeforeCell(dim_t input, dim_t hidden) : GruCell(input, hidden) {}
+  GruResetBeforeCell(dim_t input, dim_t hidden) : GruCell(input, hidden, true) {}
 
  private:
   void pack_recurrent(JacobianUse use) override;

@@ -19,7 +19,7 @@ void SingleProductCell::forward_step(const ForwardRows& rows) const {
 
 void SingleProductCell::add_recurrent_product(const BackwardRows& rows,
                                               ProductScratch& scratch) const {
-  recurrent_backward_.add_product({rows.d}, scratch, h_of(rows.g_previous));
+  recurrent_backward_.add_product({rows.d_operand()}, scratch, h_of(rows.g_previous));
 }
 
 void SingleProductCell::recurrent_gradients(const GradientOperands& operands,

@@ -29,23 +29,20 @@ void FactoredWeights::pack_factors(std::initializer_list<ConstMatrixF> blocks) {
   right_.pack(all, Op::none, precision_);
 }
 
-void FactoredWeights::add_product(std::initializer_list<ConstMatrixF> d, ProductScratch& scratch,
+void FactoredWeights::add_product(std::initializer_list<OperandView> d, ProductScratch& scratch,
                                   MatrixF g) const {
-  const auto multiply = [&](ConstMatrixF left, const PackedWeights& right, Into into, MatrixF to) {
-    gemm(scratch.operand(left, precision_), right, into, to);
-  };
   auto block = blocks_.begin();
   if (rank_ == 0) {
-    for (const ConstMatrixF part : d) multiply(part, (block++)->weights, Into::accumulate, g);
+    for (const OperandView& part : d) gemm(part, (block++)->weights, Into::accumulate, g);
     return;
   }
   const MatrixF inner = scratch.inner.reshape(g.rows, static_cast<dim_t>(d.size()) * rank_);
   dim_t col = 0;
-  for (const ConstMatrixF part : d) {
-    multiply(part, (block++)->weights, Into::overwrite, inner.middle_cols(col, rank_));
+  for (const OperandView& part : d) {
+    gemm(part, (block++)->weights, Into::overwrite, inner.middle_cols(col, rank_));
     col += rank_;
   }
-  multiply(inner, right_, Into::accumulate, g);
+  gemm(scratch.operand(inner, precision_), right_, Into::accumulate, g);
 }
 
 }  // namespace dsf

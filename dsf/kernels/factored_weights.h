@@ -31,8 +31,8 @@ class FactoredWeights {
 
   dim_t blocks() const { return static_cast<dim_t>(blocks_.size()); }
 
-  /// d: [n, rows of the block] for each of them; g [n, D].
-  void add_product(std::initializer_list<ConstMatrixF> d, ProductScratch& scratch, MatrixF g) const;
+  /// d: [n, rows of the block] for each of them, in the precision of pack(); g [n, D].
+  void add_product(std::initializer_list<OperandView> d, ProductScratch& scratch, MatrixF g) const;
 
  private:
   struct Block {

@@ -44,6 +44,7 @@ struct OperandView {
   OperandView(MatrixF m) : OperandView(ConstMatrixF(m)) {}
   OperandView(MatrixView<const bf16_t> m)
       : data(m.data), precision(Precision::bf16), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  OperandView(MatrixView<bf16_t> m) : OperandView(MatrixView<const bf16_t>(m)) {}
 
   /// The address of an element.
   const void* at(dim_t row, dim_t col) const {
@@ -75,7 +76,11 @@ void convert_to_bf16(ConstMatrixF source, MatrixView<bf16_t> target);
 /// converted into a buffer owned here, valid until the next call.
 class OperandScratch {
  public:
-  OperandView operator()(ConstMatrixF source, Precision precision);
+  /// `is_here`: these numbers have been converted into the buffer already, by the last call or by
+  /// whoever asked for room. In f32 it means nothing.
+  OperandView operator()(ConstMatrixF source, Precision precision, bool is_here = false);
+  /// Room for numbers that the caller rounds.
+  MatrixView<bf16_t> reshape(dim_t rows, dim_t cols);
 
  private:
   Buffer<bf16_t> buffer_;

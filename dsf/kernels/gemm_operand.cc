@@ -1,6 +1,7 @@
 #include "dsf/kernels/gemm_operand.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "dsf/kernels/bf16_rows.h"
 #include "dsf/kernels/parallel.h"
@@ -112,12 +113,17 @@ bool is_trivial(dim_t k, Into into, MatrixF c) {
   return true;
 }
 
-OperandView OperandScratch::operator()(ConstMatrixF source, Precision precision) {
+MatrixView<bf16_t> OperandScratch::reshape(dim_t rows, dim_t cols) {
+  buffer_.ensure(rows * cols);
+  return {buffer_.data(), rows, cols};
+}
+
+OperandView OperandScratch::operator()(ConstMatrixF source, Precision precision, bool is_here) {
   if (precision == Precision::f32) return source;
-  buffer_.ensure(source.rows * source.cols);
-  const MatrixView<bf16_t> target(buffer_.data(), source.rows, source.cols);
-  convert_to_bf16(source, target);
-  return MatrixView<const bf16_t>(target);
+  assert(!is_here || buffer_.size() >= source.rows * source.cols);
+  const MatrixView<bf16_t> target = reshape(source.rows, source.cols);
+  if (!is_here) convert_to_bf16(source, target);
+  return target;
 }
 
 }  // namespace dsf

@@ -35,6 +35,8 @@ struct Options {
   bool wants_x = true;
   Into into = Into::overwrite;
   dim_t rows = PackedWeights::kManyRows;
+  Precision precision = Precision::f32;
+  bool keeps_x = false;
 };
 
 struct Results {
@@ -54,7 +56,7 @@ Results run(const CellProblem& problem, const Options& options) {
   const auto bias = [&](std::size_t i) {
     return options.biases ? weights[i].values.data() : nullptr;
   };
-  cell->prepare({weights[0].view(), weights[1].view(), bias(2), bias(3)}, Precision::f32,
+  cell->prepare({weights[0].view(), weights[1].view(), bias(2), bias(3)}, options.precision,
                 {.needed = true}, {.rows = options.rows});
 
   const PackedLayout& layout = problem.layout;
@@ -66,6 +68,7 @@ Results run(const CellProblem& problem, const Options& options) {
   CellWork work;
   CellTape tape = CellTape::in(states, gates, shape, layout);
   gates.zero();
+  tape.keeps_x = options.keeps_x;
   if (!options.in_place) tape.d = d.reshape(N, shape.tape_stride()).middle_cols(0, shape.tape);
 
   const Grid<float> x(problem.x);
@@ -121,12 +124,24 @@ void expect_same_gradients(const Results& one, const Results& other) {
 }
 
 TEST_P(CellOnCallersMemory, BackwardLeavesTheTapeAsItWas) {
-  const Results results = run(problem_, {});
-  EXPECT_EQ(results.tape_before, results.tape_after);
+  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+    const Results results = run(problem_, {.precision = precision});
+    EXPECT_EQ(results.tape_before, results.tape_after);
+  }
 }
 
 TEST_P(CellOnCallersMemory, PlaceOfTheGradientsChangesNoBit) {
-  expect_same_gradients(run(problem_, {}), run(problem_, {.in_place = true}));
+  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+    expect_same_gradients(run(problem_, {.precision = precision}),
+                          run(problem_, {.in_place = true, .precision = precision}));
+  }
+}
+
+TEST_P(CellOnCallersMemory, AnInputThatIsKeptChangesNoBit) {
+  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+    expect_same_gradients(run(problem_, {.precision = precision}),
+                          run(problem_, {.precision = precision, .keeps_x = true}));
+  }
 }
 
 TEST_P(CellOnCallersMemory, OverwrittenGradientsAreThoseAccumulatedFromZero) {

@@ -359,6 +359,16 @@ TEST(ConvertToBf16, HonoursStridesOnManyRows) {
   }
 }
 
+TEST(OperandScratch, FindsWhatIsThereAlready) {
+  const RandomMatrix x(9, 13, 6);
+  OperandScratch scratch;
+  const OperandView first = scratch(x.view(), Precision::bf16);
+  const OperandView again = scratch(x.view(), Precision::bf16, true);
+  EXPECT_EQ(again.data, first.data);
+  EXPECT_EQ(again.stride, first.stride);
+  EXPECT_EQ(scratch(x.view(), Precision::f32, true).data, x.view().data);
+}
+
 bool covers_once(const TileGrid& grid, bool by_columns = false) {
   std::vector<int> covered(static_cast<std::size_t>(grid.m * grid.n), 0);
   for (dim_t task = 0; task < grid.count(); ++task) {
