@@ -168,7 +168,7 @@ void Cell::parameter_gradients(const PackedLayout& layout, ConstMatrixF x, const
               work.column_sums.data());
   const float* sums = work.column_sums.data();
   const OperandView d = work.d_operand(tape.d, precision_, rounds_at_once());
-  const OperandView x_operand = work.x_operand(x, precision_, tape.keeps_x);
+  const OperandView x_operand = work.x_operand(x, precision_);
 
   // dW = d^T X and db_ih, from the tape's order of gates to PyTorch's.
   const auto add_gates = [&](dim_t on_tape, dim_t gate, dim_t count) {

@@ -107,10 +107,10 @@ struct CellTape {
   MatrixF states;  ///< [B + N, S]: the initial states, then those of all rows
   MatrixF gates;   ///< [N, C] in rows of tape_stride(): W x, then the gates
   /// [N, C] in such rows, backward's: gradients of the pre-activations. If it is `gates` itself,
-  /// backward uses the tape up; the GRU that resets before knows no other way.
+  /// backward uses the tape up, as the GRU that resets before must. The others round d at once in
+  /// bf16, and do not write it here.
   MatrixF d;
   bool gates_are_lost = false;  ///< backward rebuilds them from the states
-  bool keeps_x = false;         ///< backward finds x as GEMMs read it in the work
 
   /// Views of memory that grows as needed, for a batch whose backward pass uses the tape up.
   static CellTape in(Matrix& states, Matrix& gates, const CellShape& shape,

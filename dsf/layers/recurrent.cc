@@ -20,7 +20,6 @@ struct RecurrentTape final : MixerTape {
   CellTape cell(const CellShape& shape, const PackedLayout& layout) {
     CellTape views = CellTape::in(states, work->gates, shape, layout);
     views.gates_are_lost = shares_work;
-    views.keeps_x = true;  // since forward, or since the gates are rebuilt
     return views;
   }
 };

@@ -21,7 +21,7 @@ struct EndGradients {
 };
 
 /// A cell's way back by a feedback: g [N, S] in the errors, out the total gradients, or something in
-/// between; tape.d overwritten. What is left to do is Cell::parameter_gradients.
+/// between; tape.d may be overwritten. What is left to do is Cell::parameter_gradients.
 void go_back(const Cell& cell, Feedback& feedback, const PackedLayout& layout, ConstMatrixF x,
              const CellTape& tape, CellWork& work, MatrixF g, const EndGradients& ends);
 

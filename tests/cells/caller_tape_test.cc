@@ -36,7 +36,6 @@ struct Options {
   Into into = Into::overwrite;
   dim_t rows = PackedWeights::kManyRows;
   Precision precision = Precision::f32;
-  bool keeps_x = false;
 };
 
 struct Results {
@@ -68,7 +67,6 @@ Results run(const CellProblem& problem, const Options& options) {
   CellWork work;
   CellTape tape = CellTape::in(states, gates, shape, layout);
   gates.zero();
-  tape.keeps_x = options.keeps_x;
   if (!options.in_place) tape.d = d.reshape(N, shape.tape_stride()).middle_cols(0, shape.tape);
 
   const Grid<float> x(problem.x);
@@ -134,13 +132,6 @@ TEST_P(CellOnCallersMemory, PlaceOfTheGradientsChangesNoBit) {
   for (const Precision precision : {Precision::f32, Precision::bf16}) {
     expect_same_gradients(run(problem_, {.precision = precision}),
                           run(problem_, {.in_place = true, .precision = precision}));
-  }
-}
-
-TEST_P(CellOnCallersMemory, AnInputThatIsKeptChangesNoBit) {
-  for (const Precision precision : {Precision::f32, Precision::bf16}) {
-    expect_same_gradients(run(problem_, {.precision = precision}),
-                          run(problem_, {.precision = precision, .keeps_x = true}));
   }
 }
 
