@@ -34,7 +34,7 @@ PackedLayout PackedLayout::uniform(dim_t steps, dim_t batch) {
 
 StepRows slice_at(const PackedLayout& layout, dim_t t, dim_t begin, dim_t end) {
   const dim_t alive = std::min(end, layout.rows_at(t));
-  return {.t = t, .begin = begin, .count = std::max<dim_t>(0, alive - begin)};
+  return {t, begin, std::max<dim_t>(0, alive - begin)};
 }
 
 }  // namespace dsf

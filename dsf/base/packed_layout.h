@@ -49,7 +49,6 @@ struct StepRows {
   dim_t t = 0;
   dim_t begin = 0;  ///< first sequence
   dim_t count = 0;  ///< how many of the slice are alive at step t (may be 0)
-  dim_t slice = 0;  ///< which one it is, if the batch is cut into several
 };
 
 /// Rows of the slice [begin, end) at step t: those of its sequences that are still alive.

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "dsf/base/error.h"
-#include "dsf/kernels/bf16_rows.h"
 #include "dsf/kernels/rows.h"
 #include "dsf/kernels/slices.h"
 
@@ -69,7 +68,7 @@ ProductScratch& BackwardPass::scratch_of(dim_t slice) const {
   return work_.products[static_cast<std::size_t>(slice)];
 }
 
-void BackwardPass::backward_rows(const Rows& rows, dim_t task, Diagonal diagonal) {
+void BackwardPass::backward_rows(const Rows& rows, Diagonal diagonal) const {
   const bool adds = diagonal == Diagonal::added && !rows.g_previous.empty();
   const auto in_f32 = [&](const Rows& part) {
     cell_.backward_gates(part);
@@ -84,64 +83,61 @@ void BackwardPass::backward_rows(const Rows& rows, dim_t task, Diagonal diagonal
     const MatrixF d = at_once.reshape(n, rows.d.cols);
     in_f32({part(rows.g), part(rows.previous), part(rows.state), part(rows.gates), d,
             part(rows.g_previous)});
-    round_and_add(d, part(rows.rounded), work_.task_sums.view().row(task));
+    convert_to_bf16(d, part(rows.rounded));
   }
 }
 
-void BackwardPass::clear_sums(dim_t tasks) {
-  if (!rounded_.empty()) zero_rows(work_.task_sums.reshape(tasks, rounded_.cols));
-}
-
 void BackwardPass::local_backward() {
-  clear_sums(task_count(g_.rows, kElementwiseRows));
-  parallel_ranges(g_.rows, kElementwiseRows, [&](dim_t begin, dim_t end) {
-    backward_rows(rows_at(begin, end - begin), begin / kElementwiseRows);
-  });
-  cell_.finish_local_backward(rows_at(0, g_.rows), scratch_of(0));
+  parallel_ranges(layout_.total_rows(), kElementwiseRows,
+                  [&](dim_t begin, dim_t end) { backward_rows(rows_at(begin, end - begin)); });
+  finish_local_backward();
 }
 
-void BackwardPass::walk_slices(dim_t most, const std::function<void(StepRows)>& step) {
-  clear_sums(task_count(layout_.batch(), most));
-  walk_backward(layout_, most, step);
+void BackwardPass::finish_local_backward() {
+  cell_.finish_local_backward(rows_at(0, layout_.total_rows()), scratch_of(0));
 }
 
-void BackwardPass::walk_elementwise(const std::function<void(StepRows)>& step) {
-  walk_slices(elementwise_slice(layout_.batch()), step);
-  cell_.finish_local_backward(rows_at(0, g_.rows), scratch_of(0));
+void BackwardPass::walk_elementwise(const std::function<void(StepRows)>& step) const {
+  walk_backward(layout_, elementwise_slice(layout_.batch()), step);
 }
 
 void BackwardPass::walk(const Carry& carry) {
   walk_elementwise([&](StepRows step) {
     Rows rows = step_rows(step, g_, initial_);
     const MatrixF previous = std::exchange(rows.g_previous, {});
-    backward_rows(rows, step.slice);
+    backward_rows(rows);
     if (!previous.empty()) carry(rows.g, previous);
   });
+  finish_local_backward();
 }
 
 void BackwardPass::walk_diagonal() {
-  walk_elementwise([&](StepRows step) {
-    backward_rows(step_rows(step, g_, initial_), step.slice, Diagonal::added);
-  });
+  walk_elementwise(
+      [&](StepRows step) { backward_rows(step_rows(step, g_, initial_), Diagonal::added); });
+  finish_local_backward();
 }
 
 void BackwardPass::walk_diagonal(const DiagonalCarry& carry) {
+  const dim_t slice = elementwise_slice(layout_.batch());
   walk_elementwise([&](StepRows step) {
     Rows rows = step_rows(step, g_, initial_);
-    if (rows.g_previous.empty()) return backward_rows(rows, step.slice);
-    const MatrixF diagonal = scratch_of(step.slice).inner.reshape(step.count, cell_.shape().state);
+    if (rows.g_previous.empty()) return backward_rows(rows);
+    const MatrixF diagonal =
+        scratch_of(step.begin / slice).inner.reshape(step.count, cell_.shape().state);
     const MatrixF previous = std::exchange(rows.g_previous, diagonal);
     zero_rows(diagonal);
-    backward_rows(rows, step.slice, Diagonal::added);
+    backward_rows(rows, Diagonal::added);
     carry(rows.g, diagonal, previous);
   });
+  finish_local_backward();
 }
 
 void BackwardPass::walk_jacobian() {
-  walk_slices(cell_.slice_rows(layout_), [&](StepRows step) {
-    ProductScratch& scratch = scratch_of(step.slice);
+  const dim_t slice = cell_.slice_rows(layout_);
+  walk_backward(layout_, slice, [&](StepRows step) {
+    ProductScratch& scratch = scratch_of(step.begin / slice);
     const Rows rows = step_rows(step, g_, initial_);
-    backward_rows(rows, step.slice);
+    backward_rows(rows);
     cell_.finish_local_backward(rows, scratch);
     if (!rows.g_previous.empty()) cell_.add_recurrent_product(rows, scratch);
   });
@@ -150,7 +146,7 @@ void BackwardPass::walk_jacobian() {
 void BackwardPass::trial_walk(MatrixF g, MatrixF off_diagonal) {
   const dim_t N = layout_.total_rows();
   const MatrixF d = work_.trial.reshape(N, cell_.shape().tape);
-  walk_slices(elementwise_slice(layout_.batch()), [&](StepRows step) {
+  walk_elementwise([&](StepRows step) {
     Rows rows = step_rows(step, g, {});
     rows.d = d.middle_rows(layout_.offset(step.t) + step.begin, step.count);
     cell_.backward_gates(rows);

@@ -75,13 +75,12 @@ class BackwardPass {
   Rows step_rows(StepRows rows, MatrixF g, MatrixF initial) const;
   /// Memory and threads of one slice's products.
   ProductScratch& scratch_of(dim_t slice) const;
-  /// backward_gates, and g_{t-1} += g_t D_t if that is asked for; rounding and sums of the task.
-  void backward_rows(const Rows& rows, dim_t task, Diagonal diagonal = Diagonal::left_out);
-  void clear_sums(dim_t tasks);
-  /// One step at a time by slices of at most so many sequences, `step(StepRows)`.
-  void walk_slices(dim_t most, const std::function<void(StepRows)>& step);
-  /// The same without a matrix product; then the local backward is finished.
-  void walk_elementwise(const std::function<void(StepRows)>& step);
+  /// backward_gates and, if that is asked for, g_{t-1} += g_t D_t. What is rounded at once is not
+  /// written to tape.d.
+  void backward_rows(const Rows& rows, Diagonal diagonal = Diagonal::left_out) const;
+  void finish_local_backward();
+  /// One step at a time by slices without a matrix product, `step(StepRows)`.
+  void walk_elementwise(const std::function<void(StepRows)>& step) const;
 
   const Cell& cell_;
   const PackedLayout& layout_;

@@ -112,7 +112,7 @@ void Cell::forward(const PackedLayout& layout, ConstMatrixF x, MatrixF state, co
                   .recurrent = recurrent.middle_rows(rows.begin, n),
                   .gates = tape.gates.middle_rows(begin, n),
                   .state = state_rows,
-                  .operand = &work.products[static_cast<std::size_t>(rows.slice)].operand});
+                  .operand = &work.products[static_cast<std::size_t>(rows.begin / slice)].operand});
     copy_rows(state_rows.middle_cols(0, y.cols), y.middle_rows(begin, n));
   });
 
@@ -163,11 +163,10 @@ void Cell::put_row(const float* sums, dim_t n, Into into, float* db) {
 void Cell::parameter_gradients(const PackedLayout& layout, ConstMatrixF x, const CellTape& tape,
                                CellWork& work, MatrixF dx, Into into,
                                const CellGradients& gradients) const {
-  work.column_sums.resize(shape_.tape);
-  column_sums(rounds_at_once() ? work.task_sums : tape.d, work.partial_sums,
-              work.column_sums.data());
-  const float* sums = work.column_sums.data();
   const OperandView d = work.d_operand(tape.d, precision_, rounds_at_once());
+  work.column_sums.resize(shape_.tape);
+  column_sums(d, work.partial_sums, work.column_sums.data());
+  const float* sums = work.column_sums.data();
   const OperandView x_operand = work.x_operand(x, precision_);
 
   // dW = d^T X and db_ih, from the tape's order of gates to PyTorch's.

@@ -89,7 +89,6 @@ struct CellWork {
   Matrix rebuilt;                        ///< [., S]: their states, if the gates are rebuilt
   Matrix gathered;                       ///< [N, S]: s_{t-1}, if lengths differ
   Matrix trial;                          ///< [N, C]: d of BackwardPass::trial_walk
-  Matrix task_sums;                      ///< [., C]: of the rows of d that a task rounded
   Buffer<float> column_sums;             ///< [C]: of d
   Buffer<float> partial_sums;            ///< of the column sums
   std::vector<ProductScratch> products;  ///< one per task
@@ -224,7 +223,7 @@ class Cell {
   void input_products(ConstMatrixF x, CellWork& work, MatrixF gates) const;
   void rebuild_gates(const PackedLayout& layout, ConstMatrixF x, const CellTape& tape,
                      CellWork& work) const;
-  /// Whether d is rounded as soon as it is known, and its sums are taken on the way.
+  /// Whether d is rounded as soon as it is known.
   bool rounds_at_once() const { return precision_ == Precision::bf16 && !shape_.finishes_d; }
   ConstMatrixF previous_states(const PackedLayout& layout, const CellTape& tape,
                                const CellWork& work) const;

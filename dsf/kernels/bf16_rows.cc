@@ -1,7 +1,5 @@
 #include "dsf/kernels/bf16_rows.h"
 
-#include "dsf/kernels/rows.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dsf/kernels/bf16_rows.cc"
 #include "hwy/foreach_target.h"
@@ -25,13 +23,6 @@ HWY_AFTER_NAMESPACE();
 namespace dsf {
 
 HWY_EXPORT(to_bf16_row);
-
-void round_and_add(ConstMatrixF x, MatrixView<bf16_t> y, float* sums) {
-  for (dim_t i = 0; i < x.rows; ++i) {
-    to_bf16_row(x.row(i), x.cols, y.row(i));
-    add_row(x.row(i), x.cols, sums);
-  }
-}
 
 void to_bf16_row(const float* x, dim_t n, bf16_t* y) { HWY_DYNAMIC_DISPATCH(to_bf16_row)(x, n, y); }
 

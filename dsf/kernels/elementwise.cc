@@ -15,6 +15,15 @@ namespace {
 constexpr dim_t kSumRows = 256;
 constexpr dim_t kSumCols = 1024;
 
+// sums_j += x_ij for n columns from `col` on.
+void add_to_sums(const OperandView& x, dim_t i, dim_t col, dim_t n, float* __restrict sums) {
+  if (x.precision == Precision::f32) {
+    return add_row(static_cast<const float*>(x.at(i, col)), n, sums);
+  }
+  const auto* __restrict row = static_cast<const bf16_t*>(x.at(i, col));
+  for (dim_t j = 0; j < n; ++j) sums[j] += to_float(row[j]);
+}
+
 }  // namespace
 
 void add(ConstMatrixF x, MatrixF y) {
@@ -46,8 +55,8 @@ void fill(float value, MatrixF y) {
   });
 }
 
-void column_sums(ConstMatrixF x, Buffer<float>& work, float* sums) {
-  if (x.empty()) return;
+void column_sums(const OperandView& x, Buffer<float>& work, float* sums) {
+  if (x.rows == 0 || x.cols == 0) return;
   const dim_t chunks = task_count(x.rows, kSumRows);
   const dim_t ranges = task_count(x.cols, kSumCols);
   work.ensure(chunks * x.cols);
@@ -60,8 +69,8 @@ void column_sums(ConstMatrixF x, Buffer<float>& work, float* sums) {
     const dim_t begin = chunk * kSumRows;
     const dim_t end = std::min(begin + kSumRows, x.rows);
     float* sum = partial.row(chunk) + col;
-    std::copy_n(x.row(begin) + col, cols, sum);
-    for (dim_t i = begin + 1; i < end; ++i) add_row(x.row(i) + col, cols, sum);
+    std::fill_n(sum, cols, 0.0F);
+    for (dim_t i = begin; i < end; ++i) add_to_sums(x, i, col, cols, sum);
   });
 
   parallel_ranges(x.cols, kSumCols, [&](dim_t begin, dim_t end) {

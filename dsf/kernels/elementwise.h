@@ -5,6 +5,7 @@
 
 #include "dsf/base/buffer.h"
 #include "dsf/base/view.h"
+#include "dsf/kernels/gemm.h"
 
 namespace dsf {
 
@@ -15,8 +16,9 @@ void add(ConstMatrixF x, MatrixF y);
 void add_bias(const float* bias, MatrixF y);
 
 /// sums[j] += sum_i x(i, j), `sums` [x.cols]. Rows are summed in chunks of fixed size, the chunks
-/// are added in order. `work` grows to one row per chunk; its content means nothing between calls.
-void column_sums(ConstMatrixF x, Buffer<float>& work, float* sums);
+/// are added in order, in f32. `work` grows to one row per chunk; its content means nothing between
+/// calls.
+void column_sums(const OperandView& x, Buffer<float>& work, float* sums);
 
 /// y = x
 void copy(ConstMatrixF x, MatrixF y);

@@ -38,21 +38,11 @@ void for_each_slice(dim_t sequences, dim_t rows_per_slice, Body&& body) {
   parallel_ranges(sequences, rows_per_slice, body);
 }
 
-/// The rows of step t in the slice that begins there.
-inline StepRows step_of_slice(const PackedLayout& layout, dim_t t, dim_t begin, dim_t end,
-                              dim_t rows_per_slice) {
-  StepRows rows = slice_at(layout, t, begin, end);
-  rows.slice = begin / rows_per_slice;
-  return rows;
-}
-
 /// body(StepRows) for t = 0, 1, ... while the slice has a sequence alive; slices in parallel.
 template <typename Body>
 void walk_forward(const PackedLayout& layout, dim_t rows_per_slice, Body&& body) {
   for_each_slice(layout.batch(), rows_per_slice, [&](dim_t begin, dim_t end) {
-    for (dim_t t = 0; t < layout.length(begin); ++t) {
-      body(step_of_slice(layout, t, begin, end, rows_per_slice));
-    }
+    for (dim_t t = 0; t < layout.length(begin); ++t) body(slice_at(layout, t, begin, end));
   });
 }
 
@@ -60,9 +50,7 @@ void walk_forward(const PackedLayout& layout, dim_t rows_per_slice, Body&& body)
 template <typename Body>
 void walk_backward(const PackedLayout& layout, dim_t rows_per_slice, Body&& body) {
   for_each_slice(layout.batch(), rows_per_slice, [&](dim_t begin, dim_t end) {
-    for (dim_t t = layout.length(begin) - 1; t >= 0; --t) {
-      body(step_of_slice(layout, t, begin, end, rows_per_slice));
-    }
+    for (dim_t t = layout.length(begin) - 1; t >= 0; --t) body(slice_at(layout, t, begin, end));
   });
 }
 

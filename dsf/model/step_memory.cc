@@ -59,8 +59,7 @@ MixerMemory recurrent_memory(const ModelConfig& config, const FeedbackConfig& fe
   // Whatever it draws, it takes as much memory.
   const auto feedback = make_feedback(feedback_config, S, 0, "estimate");
   const JacobianUse use = feedback->jacobian_use();
-  // x, d and h as GEMMs read them, and sums in f32 of 16 rows of d.
-  RowBytes work = {shape.tape_stride(), D + shape.tape + D + shape.tape / 8};
+  RowBytes work = {shape.tape_stride(), D + shape.tape + D};
   if (!batch.uniform) work.f32 += S;  // gathered
   if (use.trial) work.f32 += shape.tape;
   return {.kept = {S, 0},

@@ -87,6 +87,18 @@ TEST(Elementwise, ColumnSumsAccumulate) {
   }
 }
 
+TEST(Elementwise, ColumnSumsOfRoundedRowsAreThoseOfTheirValues) {
+  RandomMatrix x(600, 1030, 1, 1.0, 3);
+  for_all(x.view(), [&](dim_t i, dim_t j) { x.view()(i, j) = to_float(to_bf16(x.view()(i, j))); });
+  Buffer<float> work;
+  std::vector<float> wide = normal_vector(1030, 2);
+  std::vector<float> narrow = wide;
+  column_sums(x.view(), work, wide.data());
+  OperandScratch scratch;
+  column_sums(scratch(x.view(), Precision::bf16), work, narrow.data());
+  EXPECT_EQ(wide, narrow);
+}
+
 TEST(Elementwise, ColumnSumsDoNotDependOnTheNumberOfThreads) {
   const RandomMatrix x(3000, 1500, 1);
   EXPECT_TRUE(testing::same_with_any_thread_count([&] {
