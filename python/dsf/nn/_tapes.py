@@ -17,8 +17,8 @@ from torch import Tensor
 
 _NUMBER_BYTES = 4
 _LEAST_BYTES = 1 << 18  # less comes from malloc, which keeps it
-# Blocks that no tape uses, and those in use, each with the reference that tells when it no longer is. The operations of
-# lists and dictionaries are atomic, so there is no lock.
+# Blocks that no tape uses, and those in use, each with the reference that tells when it no longer is. Neither needs a
+# lock, because the operations of lists and dictionaries are atomic.
 _free: list[mmap.mmap] = []
 _used: dict[int, tuple[weakref.ref[Any], mmap.mmap]] = {}
 
