@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 import dsf.nn
 from dsf.nn import reference
-from dsf.nn.modules import Recurrent
+from dsf.nn._recurrent import Recurrent
 
 CELLS = ("rnn_tanh", "rnn_relu", "gru", "lstm")
 SCANS = ("ft", "dsf", "gated", "gated:dsf", "iterated:2", "pairs", "lowrank:2", "orthogonal", "dense")

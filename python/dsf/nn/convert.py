@@ -8,7 +8,8 @@ from typing import Optional, TypeVar
 from torch import nn
 
 from dsf.nn import _feedback, _numbers
-from dsf.nn.modules import GRU, LSTM, RNN, Recurrent
+from dsf.nn._recurrent import Recurrent
+from dsf.nn.modules import GRU, LSTM, RNN
 
 _OURS: dict[type[nn.Module], type[Recurrent]] = {nn.RNN: RNN, nn.GRU: GRU, nn.LSTM: LSTM}
 _THEIRS: dict[type[nn.Module], type[nn.RNNBase]] = {RNN: nn.RNN, GRU: nn.GRU, LSTM: nn.LSTM}
